@@ -1,0 +1,53 @@
+SHELL := bash
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.stamp
+UV ?= $(firstword $(wildcard $(BIN)/uv) uv)
+
+.DEFAULT_GOAL := help
+.PHONY: help run test study bench lint docs lock clean
+
+help: ## Show the targets.
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-6s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# The environment is exactly the lock: a change of it builds the environment anew.
+# uv only makes this faster; without it plain pip installs the same files.
+$(STAMP): requirements.lock pyproject.toml
+	$(PYTHON) -m venv --clear $(VENV)
+	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps \
+		-r <(awk '/^[a-z]/ {keep = /^uv==/} keep' requirements.lock)
+	$(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes -r requirements.lock \
+		|| $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	touch $@
+
+run: $(STAMP) ## Sample the built-in example.
+	$(BIN)/lockstep example
+
+test: lint ## Check the code, then run the tests (without the slow studies).
+	$(BIN)/python -m pytest -n 2 -m "not study"
+
+study: $(STAMP) ## Run the slow studies.
+	$(BIN)/python -m pytest -m study
+
+bench: $(STAMP) ## Run the benchmarks.
+	$(BIN)/python -m benchmarks
+
+lint: $(STAMP) ## Check style and types.
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+docs: $(STAMP) ## Build the documentation into docs/_build.
+	$(BIN)/sphinx-build -W -n --keep-going -b html docs docs/_build
+
+lock: ## Pin the dependencies of pyproject.toml in requirements.lock.
+	$(UV) pip compile pyproject.toml --all-extras --universal --python-version 3.11 --fork-strategy fewest \
+		--generate-hashes --no-emit-index-url --no-emit-find-links --no-header --no-annotate \
+		--quiet --output-file requirements.lock
+	@! grep -n '://' requirements.lock
+
+clean: ## Remove the environment, caches and everything built.
+	rm -rf $(VENV) docs/_build build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests docs benchmarks examples -type d -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true

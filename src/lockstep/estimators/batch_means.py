@@ -1,0 +1,90 @@
+"""Averages of consecutive samples of a Markov chain."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import numpy as np
+
+from lockstep.draws import draw_bulk, draw_each
+from lockstep.estimators.mean import average
+from lockstep.estimators.samples import moments
+from lockstep.estimators.smooth import smooth_estimate
+from lockstep.part import Function, Scalar, part, static, whole, wrapped
+from lockstep.types import Estimate, Key, Position, Shape
+
+
+@part
+class BatchMeans:
+    """The average of ``count`` dependent samples; cumulants from the averages of ``batches`` consecutive batches."""
+
+    samples: Function
+    combine: Scalar | None
+    draw: Function | None
+    count: int = static()
+    batches: int = static()
+
+    has_variance = True
+
+    def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
+        return draw_each(None, key, shape) if self.draw is None else draw_bulk(self.draw, key, self.count, shape)
+
+    def __call__(self, noise: Any, position: Position, candidate: Position) -> Estimate:
+        samples = self.samples(noise, position, candidate)
+        if not isinstance(samples, (np.ndarray, jax.Array)) or samples.ndim not in (1, 2) or len(samples) != self.count:
+            raise ValueError(
+                f"samples of batch_means returned {jax.tree.map(np.shape, samples)}; it must return the {self.count} "
+                f"consecutive samples of one chain, a row each"
+            )
+        batch = samples.reshape((self.batches, self.count // self.batches, *samples.shape[1:])).mean(axis=1)
+        if self.combine is not None:
+            g = self.combine
+            return smooth_estimate(lambda mean: g(mean, position, candidate), batch, self.batches)
+        if batch.ndim > 1:
+            raise ValueError("samples of batch_means are vectors; give combine(average, position, candidate)")
+        return average(moments(batch), self.batches)
+
+    def with_count(self, count: int) -> BatchMeans:
+        """The same estimator with more or fewer samples in as many batches."""
+        return BatchMeans(self.samples, self.combine, self.draw, *_split(count, self.batches))
+
+
+def batch_means(samples: Any, count: int, batches: int = 16, draw: Any = None, combine: Any = None) -> BatchMeans:
+    """Estimate D by the average of ``count`` consecutive samples of a Markov chain.
+
+    Parameters
+    ----------
+    samples
+        ``samples(noise, position, candidate)`` returns all m consecutive samples, a row each. Without a ``draw``,
+        ``noise`` is one random key.
+    count
+        The number of samples m, a multiple of ``batches``.
+    batches
+        The number of batches. Each must be long against the chain's autocorrelation time, for then its averages are
+        nearly independent, and their variance tells that of the average; ``Estimate.count`` is the number of batches.
+    draw
+        ``draw(key, count)``: noise of ``count`` transitions, a row each.
+    combine
+        ``combine(average, position, candidate)``: D̂ as a smooth function of the average, as in `smooth`.
+
+    Notes
+    -----
+    A chain that starts away from its equilibrium adds a bias of order 1/m that no batch can show.
+    """
+    return BatchMeans(
+        wrapped(Function, samples, "samples of batch_means"),
+        None if combine is None else wrapped(Scalar, combine, "combine of batch_means"),
+        None if draw is None else wrapped(Function, draw, "draw of batch_means"),
+        *_split(count, batches),
+    )
+
+
+def _split(count: int, batches: int) -> tuple[int, int]:
+    batches = whole(batches, "batches of batch_means", 2)
+    count = whole(count, "count of batch_means", batches)
+    if count % batches:
+        raise ValueError(
+            f"count of batch_means is {count}, no multiple of batches, {batches}; take {count - count % batches}"
+        )
+    return count, batches

@@ -1,0 +1,182 @@
+"""Estimators made of estimators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.random as jr
+import numpy as np
+
+from lockstep.kernel import require_protocol
+from lockstep.part import Scalar, is_concrete, part, wrapped
+from lockstep.types import Array, Estimate, Estimator, Key, Position, Shape
+
+_AN_ESTIMATOR = "an estimator such as ls.estimators.mean(sample, count)"
+
+
+@part
+class KnownVariance:
+    """Another estimator's value, with a variance that is known rather than estimated."""
+
+    estimator: Any
+    variance: Any
+    factor: float = 1.0
+
+    has_variance = True
+    is_variance_known = True
+
+    @property
+    def count(self) -> int:
+        return self.estimator.count
+
+    def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
+        return self.estimator.noise(key, position, shape)
+
+    def __call__(self, noise: Any, position: Position, candidate: Position) -> Estimate:
+        value = self.estimator(noise, position, candidate).value
+        variance = self.variance(position, candidate) if callable(self.variance) else self.variance
+        return Estimate(value, np.float64(0.0), self.factor * variance, np.float64(0.0), self.count)
+
+    def with_count(self, count: int) -> KnownVariance:
+        """The same with another number of samples; the variance is taken to fall as 1/m."""
+        return KnownVariance(
+            self.estimator.with_count(count), self.variance, self.factor * self.estimator.count / count
+        )
+
+
+def known_variance(estimator: Any, variance: Any) -> KnownVariance:
+    """State the variance of an unbiased, normal estimate: the promise that makes the penalty method exact.
+
+    Parameters
+    ----------
+    estimator
+        Any estimator of D.
+    variance
+        The variance of its *value* (of the average, not of one sample): a number, or a function
+        ``variance(position, candidate)`` that is symmetric in its arguments.
+
+    Examples
+    --------
+    >>> import jax.random as jr, lockstep as ls
+    >>> noisy = ls.estimators.mean(lambda key, position, candidate: candidate - position + jr.normal(key), count=32)
+    >>> exact = ls.penalty(ls.estimators.known_variance(noisy, 1 / 32), ls.RandomWalk(1.0))
+    """
+    require_protocol(estimator, Estimator, "estimator", _AN_ESTIMATOR)
+    if callable(variance):
+        return KnownVariance(estimator, wrapped(Scalar, variance, "variance of known_variance"))
+    if is_concrete(variance) and (np.ndim(variance) or not 0 <= variance < np.inf):
+        raise ValueError(f"variance of known_variance is {variance!r}; it must be one finite, non-negative number")
+    return KnownVariance(estimator, variance)
+
+
+@part
+class TwoSided:
+    """``(forward - reverse)/2`` from two independent estimates."""
+
+    estimator: Any
+
+    @property
+    def count(self) -> int:
+        return self.estimator.count
+
+    @property
+    def has_variance(self) -> bool:
+        return getattr(self.estimator, "has_variance", True)
+
+    @property
+    def is_variance_known(self) -> bool:
+        return getattr(self.estimator, "is_variance_known", False)
+
+    def noise(self, key: Key, position: Position, shape: Shape = ()) -> tuple[Any, Any]:
+        return _twice(self.estimator, self.estimator, key, position, shape)
+
+    def __call__(self, noise: Any, position: Position, candidate: Position) -> Estimate:
+        forward = self.estimator(noise[0], position, candidate)
+        reverse = self.estimator(noise[1], candidate, position)
+        return Estimate(
+            (forward.value - reverse.value) / 2,
+            (forward.bias - reverse.bias) / 2,
+            (forward.variance + reverse.variance) / 4,
+            (forward.third - reverse.third) / 8,
+            forward.count,
+        )
+
+    def with_count(self, count: int) -> TwoSided:
+        """The same with another number of samples on each side."""
+        return TwoSided(self.estimator.with_count(count))
+
+
+def two_sided(estimator: Any) -> TwoSided:
+    """Estimate D by half the difference of an estimate forward and an independent one in reverse.
+
+    The result has the same variance in both directions, which `penalty` and `corrected` need. It takes ``count``
+    samples on each side.
+
+    See Also
+    --------
+    lockstep.check.symmetry : tells whether an estimator needs this.
+    """
+    require_protocol(estimator, Estimator, "estimator", _AN_ESTIMATOR)
+    return TwoSided(estimator)
+
+
+@part
+class Difference:
+    """The estimate at the candidate minus an independent one at the position."""
+
+    at_position: Any
+    at_candidate: Any
+
+    @property
+    def count(self) -> int:
+        return self.at_candidate.count
+
+    @property
+    def has_variance(self) -> bool:
+        return all(getattr(side, "has_variance", True) for side in (self.at_position, self.at_candidate))
+
+    @property
+    def is_variance_known(self) -> bool:
+        return all(getattr(side, "is_variance_known", False) for side in (self.at_position, self.at_candidate))
+
+    def noise(self, key: Key, position: Position, shape: Shape = ()) -> tuple[Any, Any]:
+        return _twice(self.at_position, self.at_candidate, key, position, shape)
+
+    def __call__(self, noise: Any, position: Position, candidate: Position) -> Estimate:
+        old = self.at_position(noise[0], position, candidate)
+        new = self.at_candidate(noise[1], position, candidate)
+        return Estimate(
+            new.value - old.value,
+            new.bias - old.bias,
+            new.variance + old.variance,
+            new.third - old.third,
+            new.count,
+        )
+
+    def with_count(self, count: int) -> Difference:
+        """The same with another number of samples on each side."""
+        return Difference(self.at_position.with_count(count), self.at_candidate.with_count(count))
+
+
+def difference(at_position: Any, at_candidate: Any) -> Difference:
+    """Estimate D by ``at_candidate - at_position``, two estimators with independent noise.
+
+    Parameters
+    ----------
+    at_position, at_candidate
+        Estimators of log π at the position and at the candidate: their samples are functions of
+        ``(noise, position, candidate)`` that look at one of the two.
+
+    Notes
+    -----
+    The difference of two logs of unbiased estimates is not the log of an unbiased ratio; `pseudo_marginal` is the exact
+    way to use those.
+    """
+    require_protocol(at_position, Estimator, "at_position", _AN_ESTIMATOR)
+    require_protocol(at_candidate, Estimator, "at_candidate", _AN_ESTIMATOR)
+    return Difference(at_position, at_candidate)
+
+
+def _twice(first: Any, second: Any, key: Key, position: Position, shape: Shape) -> tuple[Array, Array]:
+    key_first, key_second = jr.split(key)
+    return first.noise(key_first, position, shape), second.noise(key_second, position, shape)

@@ -1,0 +1,67 @@
+"""The average of samples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lockstep.estimators.samples import Moments, Samples, as_moments, samples_of
+from lockstep.part import Scalar, part
+from lockstep.types import Estimate, Key, Position, Shape
+
+
+@part
+class Mean:
+    """``D̂`` = average of the samples: unbiased, variance s²/m, third cumulant k₃/m²."""
+
+    samples: Samples
+
+    @property
+    def count(self) -> int:
+        return self.samples.count
+
+    @property
+    def has_variance(self) -> bool:
+        return self.count > 1
+
+    def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
+        return self.samples.noise(key, shape)
+
+    def __call__(self, noise: Any, position: Position, candidate: Position) -> Estimate:
+        return average(as_moments(self.samples(noise, position, candidate), "mean"), self.count)
+
+    def with_count(self, count: int) -> Mean:
+        """The same estimator with another number of samples."""
+        return Mean(self.samples.with_count(count))
+
+
+def average(of: Moments, count: int) -> Estimate:
+    """The estimate that the moments of ``count`` independent samples give."""
+    return Estimate(of.mean, np.float64(0.0), of.variance / count, of.third / count**2, count)
+
+
+def mean(sample: Any, count: int, draw: Any = None) -> Mean:
+    """Estimate D by the average of ``count`` noisy looks at it.
+
+    Parameters
+    ----------
+    sample
+        ``sample(noise, position, candidate)``: one of the m samples, a number whose expectation is D. Without a
+        ``draw``, ``noise`` is a random key. None: the draws themselves are the samples.
+    count
+        The number of samples m.
+    draw
+        ``draw(key, count)`` makes the noise of ``count`` independent samples at once, a row each; it does not see the
+        state. About four times faster than a key for each sample.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp, jax.random as jr, lockstep as ls
+    >>> def one_sample(noise, position, candidate):
+    ...     return -0.5 * (candidate**2 - position**2) + noise
+    >>> noisy = ls.estimators.mean(one_sample, count=32, draw=lambda key, count: jr.normal(key, (count,)))
+    >>> noisy.with_count(8).count
+    8
+    """
+    return Mean(samples_of(Scalar, sample, count, draw, "mean"))

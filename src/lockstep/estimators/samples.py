@@ -1,0 +1,80 @@
+"""The samples of an estimator, and the moments that are estimated from them."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from lockstep.draws import draw_bulk
+from lockstep.part import Function, part, static, whole, wrapped
+from lockstep.types import Array, Key, Position, Shape
+
+
+class Moments(NamedTuple):
+    """Mean, variance (with m-1) and third central moment (unbiased) of m numbers; NaN where m is too small."""
+
+    mean: Array
+    variance: Array
+    third: Array
+
+
+def moments(samples: Array) -> Moments:
+    """Unbiased moments over the last axis."""
+    m = samples.shape[-1]
+    mean = samples.mean(axis=-1)
+    centred = samples - mean[..., None]
+    squares = centred * centred
+    return Moments(
+        mean,
+        squares.sum(axis=-1) * (1 / (m - 1) if m > 1 else np.nan),
+        (squares * centred).sum(axis=-1) * (m / ((m - 1) * (m - 2)) if m > 2 else np.nan),
+    )
+
+
+@part
+class Samples:
+    """``count`` samples from a user's ``sample`` function, with noise from keys or from a ``draw`` in bulk.
+
+    Without a ``sample`` the draws are the samples themselves. They are free of the state then: if they are numbers,
+    their moments are all that is kept of them, computed with the noise.
+    """
+
+    sample: Any
+    draw: Any
+    count: int = static()
+
+    def noise(self, key: Key, shape: Shape = ()) -> Any:
+        draws = draw_bulk(self.draw, key, self.count, shape)
+        is_number = isinstance(draws, (np.ndarray, jax.Array)) and draws.ndim == len(shape) + 1
+        return moments(draws) if self.sample is None and is_number else draws
+
+    def __call__(self, noise: Any, position: Position, candidate: Position) -> Any:
+        """The samples, or their moments if those are known already."""
+        if self.sample is None:
+            return noise
+        return jax.vmap(self.sample, in_axes=(0, None, None))(noise, position, candidate)
+
+    def with_count(self, count: int) -> Samples:
+        return Samples(self.sample, self.draw, whole(count, "count", 1))
+
+
+def samples_of(kind: Any, sample: Any, count: int, draw: Any, name: str) -> Samples:
+    """Check and wrap what a user gave an estimator."""
+    if sample is None and draw is None:
+        raise ValueError(f"{name} needs a sample function, or a draw(key, count) whose draws are the samples")
+    return Samples(
+        None if sample is None else wrapped(kind, sample, f"sample of {name}"),
+        None if draw is None else wrapped(Function, draw, f"draw of {name}"),
+        whole(count, f"count of {name}", 1),
+    )
+
+
+def as_moments(samples: Any, name: str) -> Moments:
+    """The moments of samples that must be numbers."""
+    if isinstance(samples, Moments):
+        return samples
+    if not isinstance(samples, (np.ndarray, jax.Array)) or samples.ndim != 1:
+        raise ValueError(f"{name}: each sample must be one number; draw made {jax.tree.map(np.shape, samples)}")
+    return moments(samples)

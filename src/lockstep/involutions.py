@@ -1,0 +1,98 @@
+"""Involutions f(f(x)) = x, with the logarithm of the Jacobian's absolute value.
+
+The two directions of a move share one involution: f(·; θ, θ') must undo f(·; θ', θ).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+
+from lockstep.part import Function, arity, is_alike, is_concrete, is_floating, part, set_field, wrapped
+from lockstep.types import Array, Involution, Position
+
+__all__ = ["Identity", "Mobius", "Reflection", "Transform"]
+
+
+@part
+class Identity:
+    """``f(x) = x``, for x of any kind."""
+
+    def __call__(self, x: Any, position: Position, candidate: Position) -> tuple[Any, Array]:
+        return x, 0.0
+
+
+@part
+class Reflection:
+    """``f(x) = total - x``: of a number, or of each component of a vector."""
+
+    total: Any
+
+    def __call__(self, x: Any, position: Position, candidate: Position) -> tuple[Any, Array]:
+        return self.total - x, 0.0
+
+
+@part
+class Mobius:
+    """``f(x) = (a x + b)/(c x - a)``, in each component of x; a² + b c must not be 0."""
+
+    a: Any
+    b: Any
+    c: Any
+
+    def __post_init__(self) -> None:
+        if is_concrete((self.a, self.b, self.c)) and np.any(np.asarray(self.a) ** 2 + np.multiply(self.b, self.c) == 0):
+            raise ValueError(f"Mobius needs a² + b c ≠ 0; got a={self.a}, b={self.b}, c={self.c}")
+
+    def __call__(self, x: Any, position: Position, candidate: Position) -> tuple[Any, Array]:
+        denominator = self.c * x - self.a
+        slope = (self.a**2 + self.b * self.c) / denominator**2
+        return (self.a * x + self.b) / denominator, jnp.sum(jnp.log(jnp.abs(slope)))
+
+
+@part
+class Transform:
+    """An involution of your own, ``f(x)`` or ``f(x, position, candidate)``; its Jacobian comes from autodiff.
+
+    A function that returns a pair ``(f(x), log_abs_jacobian)`` keeps its own Jacobian.
+    """
+
+    function: Any
+
+    def __post_init__(self) -> None:
+        set_field(self, "function", wrapped(Function, self.function, "involution"))
+
+    def __call__(self, x: Any, position: Position, candidate: Position) -> tuple[Any, Array]:
+        def image(x: Any) -> Any:
+            return self.function(x) if arity(self.function.function) == 1 else self.function(x, position, candidate)
+
+        result = image(x)
+        if is_alike(result, x):
+            return result, log_abs_jacobian(image, x)
+        if isinstance(result, tuple) and len(result) == 2 and is_alike(result[0], x):
+            return result
+        raise ValueError(
+            f"involution returned {jax.tree.structure(result)}; it must return f(x), with the structure of x "
+            f"({jax.tree.structure(x)}), or the pair (f(x), log_abs_jacobian)"
+        )
+
+
+def log_abs_jacobian(function: Any, x: Any) -> Array:
+    """``log |det f'(x)|`` by automatic differentiation; 0 for a discrete x."""
+    floating = [is_floating(leaf) for leaf in jax.tree.leaves(x)]
+    if not any(floating):
+        return 0.0
+    if not all(floating):
+        raise TypeError("involution of an x that is partly discrete: return the pair (f(x), log_abs_jacobian) yourself")
+    vector, restore = ravel_pytree(x)
+    jacobian = jax.jacfwd(lambda v: ravel_pytree(function(restore(v)))[0])(vector)
+    return jnp.linalg.slogdet(jacobian)[1]
+
+
+def as_involution(involution: Any) -> Involution:
+    """A part stays as it is; a plain function becomes a `Transform`."""
+    return Transform(involution) if jax.tree_util.all_leaves([involution]) else involution

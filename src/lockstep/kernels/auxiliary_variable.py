@@ -1,0 +1,90 @@
+"""The auxiliary-variable method of Møller et al."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lockstep.draws import draw_each
+from lockstep.kernel import MetropolisHastings
+from lockstep.kernels.exchange import Posterior
+from lockstep.part import Function, Scalar, arity, part, wrapped
+from lockstep.randomizations import simulated
+from lockstep.ratios import Carried
+from lockstep.types import Array, Key, Position, Proposal, Shape
+
+
+@part
+class Auxiliary:
+    """``log p(θ) + log L(θ, d) + log f(x) - log L(θ, x)``, x drawn at θ."""
+
+    posterior: Posterior
+    simulate: Function
+    auxiliary_log_density: Scalar
+    draw: Any
+
+    is_random = True
+    exact_when = "simulate draws exactly from the likelihood, and the auxiliary density is normalised over the data"
+
+    def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
+        return draw_each(self.draw, key, shape)
+
+    def __call__(self, noise: Any, position: Position) -> Array:
+        x = simulated(self.simulate, noise, position, self.posterior.data)
+        density = self.auxiliary_log_density
+        log_auxiliary = density(x) if arity(density.function) == 1 else density(position, x)
+        return self.posterior(position) + log_auxiliary - self.posterior.log_likelihood(position, x)
+
+
+def auxiliary_variable(
+    log_prior: Any,
+    log_likelihood: Any,
+    simulate: Any,
+    auxiliary_log_density: Any,
+    data: Any,
+    proposal: Proposal,
+    draw: Any = None,
+) -> MetropolisHastings:
+    """The auxiliary-variable method: the state carries data x simulated at the position.
+
+    Accepts with probability
+    ``min(1, f(x') p(θ') L(θ', d) L(θ, x) q(θ', θ) / (f(x) p(θ) L(θ, d) L(θ', x') q(θ, θ')))``, x' ~ L(θ', ·).
+
+    *Exact when* ``simulate`` draws exactly from the likelihood; f is any density over data sets, best close to the
+    likelihood at a good fixed θ.
+
+    Parameters
+    ----------
+    log_prior, log_likelihood, simulate, data, proposal, draw
+        As in `exchange`.
+    auxiliary_log_density
+        ``f(x)`` or ``f(theta, x)``, a log density over data sets: normalised if it depends on theta, else up to a
+        constant.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp, jax.random as jr, lockstep as ls
+    >>> def log_likelihood(theta, x):
+    ...     return -0.5 * jnp.sum((x - theta) ** 2)
+    >>> kernel = ls.auxiliary_variable(
+    ...     log_prior=lambda theta: -0.5 * theta**2 / 4,
+    ...     log_likelihood=log_likelihood,
+    ...     simulate=lambda key, theta: theta + jr.normal(key, (5,)),
+    ...     auxiliary_log_density=lambda x: log_likelihood(0.7, x),
+    ...     data=jnp.array([0.3, 1.2, -0.4, 0.8, 1.7]),
+    ...     proposal=ls.RandomWalk(1.0),
+    ... )
+
+    References
+    ----------
+    Møller, Pettitt, Reeves and Berthelsen (2006), Biometrika 93.
+    """
+    posterior = Posterior(
+        wrapped(Scalar, log_prior, "log_prior"), wrapped(Scalar, log_likelihood, "log_likelihood"), data
+    )
+    evaluate = Auxiliary(
+        posterior,
+        wrapped(Function, simulate, "simulate"),
+        wrapped(Scalar, auxiliary_log_density, "auxiliary_log_density"),
+        None if draw is None else wrapped(Function, draw, "draw of auxiliary_variable"),
+    )
+    return MetropolisHastings(proposal, Carried(evaluate))

@@ -1,0 +1,37 @@
+"""Double precision in a scope of its own, whatever the rest of the program uses."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Any, cast
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from lockstep.part import is_key
+
+
+def double_precision() -> AbstractContextManager[Any]:
+    """The scope in which everything is computed; threads do not inherit it."""
+    return cast(AbstractContextManager[Any], jax.enable_x64(True))
+
+
+def canonical(tree: Any, name: str) -> Any:
+    """Leaves as strongly typed JAX arrays, floats in double precision, so that equal settings compile once."""
+
+    def convert(path: Any, leaf: Any) -> Any:
+        if is_key(leaf):
+            return leaf
+        try:
+            array = np.asarray(leaf)
+        except Exception as error:
+            raise TypeError(f"{name}{jax.tree_util.keystr(path)} is {leaf!r}, which is no array") from error
+        if array.dtype.kind not in "fiub":
+            raise TypeError(
+                f"{name}{jax.tree_util.keystr(path)} is {leaf!r} of dtype {array.dtype}; it must be real numbers, "
+                f"integers or booleans"
+            )
+        return jnp.asarray(array, np.float64 if array.dtype.kind == "f" else array.dtype)
+
+    return jax.tree_util.tree_map_with_path(convert, tree)

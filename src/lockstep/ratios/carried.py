@@ -1,0 +1,121 @@
+"""Ratios of an evaluation that is carried along: standard and pseudo-marginal Metropolis–Hastings."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import jax
+import numpy as np
+
+from lockstep.draws import draw_each
+from lockstep.part import Function, Scalar, is_concrete, is_floating, part, set_field, wrapped
+from lockstep.types import Array, Key, Memory, Position, Shape
+
+
+class Evaluation(Protocol):
+    """The log of a density at a position, up to a constant: known exactly, or estimated with noise."""
+
+    is_random: bool
+    exact_when: str
+
+    def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any: ...
+    def __call__(self, noise: Any, position: Position) -> Array: ...
+
+
+@part
+class Exactly:
+    """A log density that is known."""
+
+    log_density: Any
+
+    is_random = False
+    exact_when = "always"
+
+    def __post_init__(self) -> None:
+        set_field(self, "log_density", wrapped(Scalar, self.log_density, "log_density"))
+
+    def noise(self, key: Key, position: Position, shape: Shape = ()) -> tuple[()]:
+        return ()
+
+    def __call__(self, noise: Any, position: Position) -> Array:
+        return self.log_density(position)
+
+
+@part
+class Noisily:
+    """A log density of which ``log_estimate(noise, position)`` is the logarithm of an unbiased estimate."""
+
+    log_estimate: Any
+    draw: Any = None
+
+    is_random = True
+    exact_when = "exp(log_estimate) is a non-negative, unbiased estimate of the density up to a constant"
+
+    def __post_init__(self) -> None:
+        set_field(self, "log_estimate", wrapped(Scalar, self.log_estimate, "log_estimate"))
+        if self.draw is not None:
+            set_field(self, "draw", wrapped(Function, self.draw, "draw"))
+
+    def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
+        return draw_each(self.draw, key, shape)
+
+    def __call__(self, noise: Any, position: Position) -> Array:
+        return self.log_estimate(noise, position)
+
+
+class Correlated(NamedTuple):
+    """What a correlated pseudo-marginal ratio remembers: the estimate, and the normal noise that made it."""
+
+    value: Array
+    noise: Any
+
+
+@part
+class Carried:
+    """``log_q + evaluate(noise, candidate) - memory``; the memory is the evaluation at the position.
+
+    With a ``correlation`` ρ the noise is standard normal and part of the memory: u' = ρ u + √(1-ρ²) ε.
+    """
+
+    evaluate: Any
+    correlation: Array | None = None
+
+    def __post_init__(self) -> None:
+        if self.correlation is None:
+            return
+        if is_concrete(self.correlation) and not (np.ndim(self.correlation) == 0 and 0 <= self.correlation < 1):
+            raise ValueError(f"correlation is {self.correlation}; it must be at least 0 and below 1")
+        if not self.evaluate.is_random:
+            raise ValueError("correlation has no meaning for a log density that is known exactly; leave it out")
+
+    @property
+    def is_memory_random(self) -> bool:
+        return self.evaluate.is_random
+
+    @property
+    def exact_when(self) -> str:
+        suffix = "" if self.correlation is None else ", and its noise is standard normal"
+        return self.evaluate.exact_when + suffix
+
+    def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
+        noise = self.evaluate.noise(key, position, shape)
+        if self.correlation is not None and not all(is_floating(leaf) for leaf in jax.tree.leaves(noise)):
+            raise TypeError(
+                "correlation needs noise of standard normal numbers; give a draw, for example "
+                "draw=lambda key: jax.random.normal(key, (100,))"
+            )
+        return noise
+
+    def init(self, noise: Any, position: Position) -> Memory:
+        value = self.evaluate(noise, position)
+        return value if self.correlation is None else Correlated(value, noise)
+
+    def __call__(
+        self, noise: Any, position: Position, memory: Memory, candidate: Position, log_proposal_ratio: Array
+    ) -> tuple[Array, Memory]:
+        if self.correlation is not None:
+            root = (1 - self.correlation**2) ** 0.5
+            noise = jax.tree.map(lambda old, new: self.correlation * old + root * new, memory.noise, noise)
+        candidate_memory = self.init(noise, candidate)
+        value, old_value = (m if self.correlation is None else m.value for m in (candidate_memory, memory))
+        return log_proposal_ratio + (value - old_value), candidate_memory

@@ -1,0 +1,46 @@
+"""The universal rule: exact for bounded errors of unknown variance."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.random as jr
+
+from lockstep.kernel import require_protocol
+from lockstep.part import namespace, part, positive, set_field
+from lockstep.types import Array, Estimator, Key, Memory, Position, Shape
+
+
+@part
+class Universal:
+    """``min(log_q + D̂, D̂₀) - bound``: D̂₀ estimates the ratio of the position with itself, from noise of its own."""
+
+    estimator: Estimator
+    bound: Array
+
+    is_memory_random = False
+    exact_when = (
+        "no error of the estimate is above `bound`, and the errors have the same law at every pair of positions, the "
+        "pair of a position with itself included"
+    )
+
+    def __post_init__(self) -> None:
+        require_protocol(
+            self.estimator, Estimator, "estimator", "an estimator such as ls.estimators.mean(sample, count)"
+        )
+        set_field(self, "bound", positive(self.bound, "bound"))
+
+    def noise(self, key: Key, position: Position, shape: Shape = ()) -> tuple[Any, Any]:
+        key_ratio, key_self = jr.split(key)
+        return self.estimator.noise(key_ratio, position, shape), self.estimator.noise(key_self, position, shape)
+
+    def init(self, noise: Any, position: Position) -> Memory:
+        return ()
+
+    def __call__(
+        self, noise: Any, position: Position, memory: Memory, candidate: Position, log_proposal_ratio: Array
+    ) -> tuple[Array, Memory, Array]:
+        noise_ratio, noise_self = noise
+        log_ratio = log_proposal_ratio + self.estimator(noise_ratio, position, candidate).value
+        error = self.estimator(noise_self, position, position).value
+        return namespace(error).minimum(log_ratio, error) - self.bound, (), error > self.bound

@@ -1,0 +1,7 @@
+"""Running kernels: the entry point, the compiled driver, and the result."""
+
+from lockstep.sampling.chains import sample
+from lockstep.sampling.run import Run
+from lockstep.sampling.starts import Starts
+
+__all__ = ["Run", "Starts", "sample"]

@@ -1,0 +1,115 @@
+"""The compiled driver: a block of noise, drawn at once, and a loop of moves that contains no random number generator.
+
+The noise of step ``t`` of chain ``c`` is a pure function of (seed, c, t): row ``t % CELL`` of the cell ``t // CELL``,
+whose key is ``fold_in(chain_key, cell)``. A block may begin and end at any step; whole cells are drawn, and the rows
+that belong to the block are used. One compiled block serves runs of every length.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+
+from lockstep.types import Array, Key, Position
+
+CELL = 64
+MOST_UPDATES = 2**18  # of all chains together in one block
+MOST_CELLS = 1024
+MOST_NOISE = 2**26  # bytes of noise in one block (but always at least one cell a chain)
+
+
+class Block(NamedTuple):
+    """Where a block lies in a run: its first step, how many steps it takes, and how far into a draw it begins."""
+
+    start: int
+    steps: int
+    thin: int
+    phase: int
+
+
+class Output(NamedTuple):
+    """What a block leaves: draws with leading axes (draws, chains)."""
+
+    positions: Position
+    info: Any
+
+
+@functools.partial(jax.jit, static_argnames=("cells", "is_thinned"))
+def advance(
+    kernel: Any, chain_keys: Key, state: Any, block: Block, *, cells: int, is_thinned: bool
+) -> tuple[Any, Output]:
+    """Take the steps of a block with all chains; return their states, and the draws in the first slots of the output.
+
+    With ``is_thinned`` the info is gathered over the interval of each draw; the next block may continue a draw.
+    """
+    noise = _noise(kernel, chain_keys, state, block.start // CELL, cells)
+    offset = block.start % CELL
+    move = jax.vmap(kernel.move)
+
+    def take(i: Array) -> Any:
+        return jax.tree.map(lambda leaf: jax.lax.dynamic_index_in_dim(leaf, i, keepdims=False), noise)
+
+    def record(state: Any, info: Any) -> Output:
+        gathered = jax.tree.map(lambda leaf: leaf.astype(np.int32) if leaf.dtype == bool else leaf, info)
+        return Output(state.position, gathered if is_thinned else info)
+
+    def body(i: Array, carry: tuple[Any, Output]) -> tuple[Any, Output]:
+        state, output = carry
+        state, info = move(state, take(offset + i))
+        slot = (block.phase + i) // block.thin if is_thinned else i
+        now = record(state, info)
+        if is_thinned:
+            is_first = (i == 0) | ((block.phase + i) % block.thin == 0)
+            past = jax.tree.map(lambda leaf: jax.lax.dynamic_index_in_dim(leaf, slot, keepdims=False), output.info)
+            now = Output(now.positions, gather(past, now.info, is_first))
+        return state, jax.tree.map(
+            lambda buffer, value: jax.lax.dynamic_update_index_in_dim(buffer, value, slot, 0), output, now
+        )
+
+    shapes = jax.eval_shape(lambda s, n: record(*move(s, n)), state, take(0))
+    slots = cells * CELL
+    output = jax.tree.map(lambda leaf: jnp.zeros((slots, *leaf.shape), leaf.dtype), shapes)
+    return jax.lax.fori_loop(0, block.steps, body, (state, output))
+
+
+def gather(past: Any, now: Any, is_first: Array) -> Any:
+    """Info over an interval: flags are counted, what its type lists as ``summed`` is added, the rest is the last."""
+    summed = getattr(type(now), "summed", ())
+
+    def combine(path: Any, old: Array, new: Array) -> Array:
+        is_sum = new.dtype == np.int32 or getattr(path[0], "name", None) in summed
+        return jnp.where(is_first, new, old + new) if is_sum else new
+
+    return jax.tree_util.tree_map_with_path(combine, past, now)
+
+
+def _noise(kernel: Any, chain_keys: Key, state: Any, first_cell: Array, cells: int) -> Any:
+    """The noise of whole cells, with leading axes (steps, chains)."""
+
+    def of_cell(chain_key: Key, position: Position, cell: Array) -> Any:
+        return kernel.noise(jr.fold_in(chain_key, cell), position, (CELL,))
+
+    over_cells = jax.vmap(of_cell, in_axes=(None, None, 0))
+    noise = jax.vmap(over_cells, in_axes=(0, 0, None))(chain_keys, state.position, first_cell + jnp.arange(cells))
+
+    def steps_first(leaf: Array) -> Array:
+        return jnp.moveaxis(leaf.reshape((leaf.shape[0], cells * CELL, *leaf.shape[3:])), 1, 0)
+
+    # The barrier keeps XLA from fusing the noise into the loop, where it would be computed anew at each step.
+    return jax.lax.optimization_barrier(jax.tree.map(steps_first, noise))
+
+
+def cells_per_block(kernel: Any, chain_keys: Key, state: Any, steps: int) -> int:
+    """How many cells a block should have: a power of two that covers the run or keeps the noise bounded."""
+    chains = chain_keys.shape[0]
+    shapes = jax.eval_shape(lambda k, s: _noise(kernel, k, s, 0, 1), chain_keys, state)
+    size = sum(math.prod(leaf.shape) * getattr(leaf.dtype, "itemsize", 8) for leaf in jax.tree.leaves(shapes))
+    most = max(1, min(MOST_CELLS, MOST_UPDATES // (CELL * chains), MOST_NOISE // max(size, 1)))
+    needed = math.ceil(steps / CELL)
+    return int(2 ** min(math.floor(math.log2(most)), math.ceil(math.log2(needed))))

@@ -1,0 +1,98 @@
+"""The result of `ls.sample`."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import jax
+import numpy as np
+
+from lockstep.sampling.problems import infos
+from lockstep.sampling.summary import Summary, summarize
+from lockstep.types import Position
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class Run:
+    """Draws and what is known of them.
+
+    Attributes
+    ----------
+    positions
+        The draws, with the structure of a position; arrays of shape (chains, draws, ...).
+    info
+        What happened: `Info` of arrays (chains, draws). With ``thin > 1`` flags are counts over the interval of a draw.
+    kernel
+        The kernel that made it.
+    """
+
+    positions: Position
+    info: Any
+    kernel: Any
+    seed: int
+    warmup: int
+    thin: int
+    seconds: float
+
+    @property
+    def chains(self) -> int:
+        return int(jax.tree.leaves(self.positions)[0].shape[0])
+
+    @property
+    def draws(self) -> int:
+        return int(jax.tree.leaves(self.positions)[0].shape[1])
+
+    @property
+    def acceptance(self) -> float:
+        """The share of accepted candidates."""
+        accepted = [leg.is_accepted / self.thin for leg in infos(self.info)]
+        return float(np.mean([np.mean(share) for share in accepted]))
+
+    def to_datatree(self) -> Any:
+        """The run as an xarray DataTree for ArviZ: ``posterior`` and ``sample_stats``."""
+        import arviz_base
+
+        tree = arviz_base.from_dict(
+            {"posterior": named_arrays(self.positions), "sample_stats": named_arrays(self.info)},
+            attrs={"/": self._attributes()},
+        )
+        return tree
+
+    def summary(self) -> Summary:
+        """Means, standard deviations, ESS and R-hat of every component, and whether the kernel is exact."""
+        return summarize(self)
+
+    def __repr__(self) -> str:
+        thinned = f", thinned by {self.thin}" if self.thin > 1 else ""
+        warmup = f" after {self.warmup:,} updates of warm-up" if self.warmup else ""
+        return (
+            f"Run of {self.chains} chains × {self.draws:,} draws{thinned}{warmup}, seed {self.seed}: "
+            f"acceptance {self.acceptance:.2f}, {self.seconds:.2f} s\n  kernel: {self.kernel!r}\n  positions: "
+            + ", ".join(f"{name} {array.shape}" for name, array in named_arrays(self.positions).items())
+        )
+
+    def _attributes(self) -> dict[str, Any]:
+        from lockstep import __version__
+
+        return {
+            "inference_library": "lockstep",
+            "inference_library_version": __version__,
+            "kernel": repr(self.kernel),
+            "seed": self.seed,
+            "warmup": self.warmup,
+            "thin": self.thin,
+            "sampling_time": self.seconds,
+        }
+
+
+def named_arrays(tree: Any) -> dict[str, np.ndarray]:
+    """The leaves of a tree by name; a position that is one array is called ``position``."""
+    leaves = jax.tree_util.tree_flatten_with_path(tree)[0]
+    return {_name(path): np.asarray(leaf) for path, leaf in leaves}
+
+
+def _name(path: tuple[Any, ...]) -> str:
+    names = [str(getattr(key, "name", getattr(key, "key", getattr(key, "idx", key)))) for key in path]
+    name = "_".join(names) or "position"
+    return f"position_{name}" if name[0].isdigit() else name
