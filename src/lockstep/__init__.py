@@ -16,11 +16,23 @@ if TYPE_CHECKING:
     from lockstep import (
         rules as rules,
     )
+    from lockstep import (
+        separation as separation,
+    )
     from lockstep.compose import (
         Cycle as Cycle,
     )
     from lockstep.compose import (
         Mixture as Mixture,
+    )
+    from lockstep.coupling import (
+        Coupled as Coupled,
+    )
+    from lockstep.coupling import (
+        Pair as Pair,
+    )
+    from lockstep.coupling import (
+        Shadowed as Shadowed,
     )
     from lockstep.involutions import (
         Identity as Identity,
@@ -64,10 +76,8 @@ if TYPE_CHECKING:
     from lockstep.kernels import (
         universal as universal,
     )
-    from lockstep.part import (
-        part as part,
-    )
-    from lockstep.part import (
+    from lockstep.parts import part as part
+    from lockstep.parts import (
         static as static,
     )
     from lockstep.proposals import (
@@ -110,6 +120,9 @@ if TYPE_CHECKING:
         Universal as Universal,
     )
     from lockstep.sampling import (
+        LockstepWarning as LockstepWarning,
+    )
+    from lockstep.sampling import (
         Run as Run,
     )
     from lockstep.sampling import (
@@ -135,19 +148,20 @@ __version__ = "0.1.0"
 
 _NAMES = {
     "lockstep.compose": "Cycle Mixture",
+    "lockstep.coupling": "Coupled Pair Shadowed",
     "lockstep.involutions": "Identity Mobius Reflection Transform",
     "lockstep.kernel": "MetropolisHastings",
     "lockstep.kernels": "auxiliary_variable corrected exchange naive penalty pseudo_marginal "
     "randomized standard universal",
-    "lockstep.part": "part static",
+    "lockstep.parts": "part static",
     "lockstep.proposals": "Component Finite Independent IndependentNormal IndependentUniform RandomWalk UniformWalk",
     "lockstep.randomizations": "Density tempering",
     "lockstep.ratios": "Carried Estimated Randomized Universal",
-    "lockstep.sampling": "Run Starts sample",
+    "lockstep.sampling": "LockstepWarning Run Starts sample",
     "lockstep.types": "Estimate Info Noise State",
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
-_MODULES = ("check", "estimators", "rules")
+_MODULES = ("check", "estimators", "rules", "separation")
 
 __all__ = sorted([*_HOME, *_MODULES])
 

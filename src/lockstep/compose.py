@@ -10,7 +10,8 @@ import jax.random as jr
 import numpy as np
 
 from lockstep.kernel import require_protocol
-from lockstep.part import choose, is_alike, is_concrete, part, set_field, static
+from lockstep.parts import choose, is_alike, is_concrete, part, set_field, static
+from lockstep.ratios import Carried, Estimated, Randomized, Universal
 from lockstep.types import Array, Kernel, Key, Memory, Position, Shape, State
 
 
@@ -37,7 +38,7 @@ class Cycle:
     """
 
     kernels: Any
-    is_memory_shared: bool = static(default=None)
+    is_memory_shared: bool = static(init=False, default=False)
 
     def __post_init__(self) -> None:
         set_field(self, "kernels", _kernels(self.kernels, "Cycle"))
@@ -81,7 +82,7 @@ class Mixture:
 
     kernels: Any
     weights: Any = None
-    is_memory_shared: bool = static(default=None)
+    is_memory_shared: bool = static(init=False, default=False)
 
     def __post_init__(self) -> None:
         set_field(self, "kernels", _kernels(self.kernels, "Mixture"))
@@ -138,12 +139,11 @@ def _ratios(kernels: tuple[Any, ...]) -> list[Any]:
 
 def _remembered(ratio: Any) -> Any:
     """What makes the memory of a ratio: two ratios with equal ones remember the same number."""
-    base = getattr(ratio, "base", None)
-    return (
-        _remembered(base)
-        if base is not None
-        else (getattr(ratio, "evaluate", None), getattr(ratio, "correlation", None))
-    )
+    if isinstance(ratio, Randomized):
+        return () if ratio.base is None else _remembered(ratio.base)
+    if isinstance(ratio, (Estimated, Universal)):
+        return ()
+    return (ratio.evaluate, ratio.correlation) if isinstance(ratio, Carried) else ratio
 
 
 def _share_memory(kernels: tuple[Any, ...], name: str) -> bool:
@@ -159,7 +159,10 @@ def _share_memory(kernels: tuple[Any, ...], name: str) -> bool:
 
 def _is_same(first: Any, second: Any) -> bool:
     leaves, others = jax.tree.leaves(first), jax.tree.leaves(second)
-    return is_alike(first, second) and all(a is b for a, b in zip(leaves, others, strict=True))
+    return is_alike(first, second) and all(
+        a is b or (isinstance(a, float) and isinstance(b, float) and a == b)
+        for a, b in zip(leaves, others, strict=True)
+    )
 
 
 def _is_any_random(kernels: tuple[Any, ...]) -> bool:

@@ -9,14 +9,21 @@ import jax
 import jax.random as jr
 import numpy as np
 
-from lockstep.part import vectorize
+from lockstep.arguments import shapes
+from lockstep.parts import is_concrete, vectorize
 from lockstep.types import Key, Shape
 
 
 def draw_each(draw: Any, key: Key, shape: Shape = ()) -> Any:
     """One ``draw(key)`` for each element of ``shape``; without a draw, the keys themselves."""
     keys = jr.split(key, shape) if shape else key
-    return keys if draw is None else vectorize(draw, len(shape))(keys)
+    if draw is None:
+        return keys
+
+    def draw_one(key: Key) -> Any:
+        return require_random(draw(key), key, draw)
+
+    return vectorize(draw_one, len(shape))(keys)
 
 
 def draw_bulk(draw: Any, key: Key, count: int, shape: Shape = ()) -> Any:
@@ -27,11 +34,26 @@ def draw_bulk(draw: Any, key: Key, count: int, shape: Shape = ()) -> Any:
     number = math.prod(shape) * count
     if draw is None:
         return jr.split(key, (*shape, count))
-    draws = draw(key, number)
+    draws = require_random(draw(key, number), key, draw)
     for leaf in jax.tree.leaves(draws):
         if np.ndim(leaf) == 0 or np.shape(leaf)[0] != number:
             raise ValueError(
-                f"draw(key, {number}) returned an array of shape {np.shape(leaf)}; its first axis must have length "
-                f"{number}, one row a sample"
+                f"{_name(draw)}, called with (key, {number}), returned {shapes(draws)}; the first axis of each array "
+                f"must have length {number}, one row a sample"
             )
     return jax.tree.map(lambda leaf: leaf.reshape((*shape, count, *np.shape(leaf)[1:])), draws)
+
+
+def require_random(draws: Any, key: Any, function: Any) -> Any:
+    """Refuse draws from another generator: compiled, they would be one constant, the same at every update."""
+    leaves = jax.tree.leaves(draws)
+    if leaves and not is_concrete(key) and not any(isinstance(leaf, jax.Array) for leaf in leaves):
+        raise TypeError(
+            f"{_name(function)} returned {shapes(draws)} that does not come from its key: it would be the same at "
+            f"every update. Draw it with jax.random"
+        )
+    return draws
+
+
+def _name(function: Any) -> str:
+    return getattr(function, "name", "draw")

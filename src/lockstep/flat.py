@@ -6,9 +6,10 @@ import math
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
-from lockstep.part import is_floating
+from lockstep.parts import is_floating
 from lockstep.types import Array, Position, Shape
 
 
@@ -30,7 +31,7 @@ def unflatten(vectors: Array, position: Position, shape: Shape = ()) -> Position
     for leaf in leaves:
         stop = start + math.prod(np.shape(leaf))
         piece = vectors[..., start:stop].reshape((*shape, *np.shape(leaf)))
-        pieces.append(piece.astype(np.result_type(leaf)))
+        pieces.append(piece.astype(jnp.result_type(leaf)))
         start = stop
     return jax.tree.unflatten(structure, pieces)
 
@@ -41,16 +42,17 @@ def require_floating(position: Position, name: str) -> None:
         if not is_floating(leaf):
             where = f" at {jax.tree_util.keystr(path)}" if path else ""
             raise TypeError(
-                f"{name} moves floating-point positions, but the position{where} has dtype {np.result_type(leaf)}; "
+                f"{name} moves floating-point positions, but the position{where} has dtype {jnp.result_type(leaf)}; "
                 f"write the start with decimal points (0.0 instead of 0), use ls.Finite for states 0..n-1, or "
                 f"ls.Component to move one part of a position"
             )
 
 
-def require_size(parameter: Array, position: Position, name: str) -> None:
+def require_size(parameter: Array, position: Position, name: str, is_matrix_allowed: bool = False) -> None:
     """Refuse a vector or matrix of hyperparameters that does not fit the position."""
     if np.ndim(parameter) and np.shape(parameter)[0] != size(position):
+        matrix = f", or a {size(position)} by {size(position)} matrix" if is_matrix_allowed else ""
         raise ValueError(
-            f"{name} has shape {np.shape(parameter)}, but the position has {size(position)} components; give a number, "
-            f"a vector of {size(position)} or a {size(position)} by {size(position)} matrix"
+            f"{name} has shape {np.shape(parameter)}, but the position has {size(position)} components; give a number "
+            f"or a vector of {size(position)}{matrix}"
         )

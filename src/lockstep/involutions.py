@@ -12,7 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from lockstep.part import Function, arity, is_alike, is_concrete, is_floating, part, set_field, wrapped
+from lockstep.arguments import real_numbers, shapes
+from lockstep.functions import Function, arity, wrapped
+from lockstep.parts import is_alike, is_concrete, is_floating, part, set_field
 from lockstep.types import Array, Involution, Position
 
 __all__ = ["Identity", "Mobius", "Reflection", "Transform"]
@@ -32,6 +34,10 @@ class Reflection:
 
     total: Any
 
+    def __post_init__(self) -> None:
+        if is_concrete(self.total):
+            real_numbers(self.total, "total of Reflection")
+
     def __call__(self, x: Any, position: Position, candidate: Position) -> tuple[Any, Array]:
         return self.total - x, 0.0
 
@@ -45,8 +51,14 @@ class Mobius:
     c: Any
 
     def __post_init__(self) -> None:
-        if is_concrete((self.a, self.b, self.c)) and np.any(np.asarray(self.a) ** 2 + np.multiply(self.b, self.c) == 0):
-            raise ValueError(f"Mobius needs a² + b c ≠ 0; got a={self.a}, b={self.b}, c={self.c}")
+        if not is_concrete((self.a, self.b, self.c)):
+            return
+        a, b, c = (real_numbers(getattr(self, name), f"{name} of Mobius") for name in "abc")
+        if np.any(a**2 + b * c == 0):
+            raise ValueError(
+                f"Mobius has a={self.a}, b={self.b}, c={self.c}, so that a² + b c = 0 and f is constant; change one of "
+                f"them"
+            )
 
     def __call__(self, x: Any, position: Position, candidate: Position) -> tuple[Any, Array]:
         denominator = self.c * x - self.a
@@ -71,14 +83,20 @@ class Transform:
             return self.function(x) if arity(self.function.function) == 1 else self.function(x, position, candidate)
 
         result = image(x)
-        if is_alike(result, x):
+        if _is_like(result, x):
             return result, log_abs_jacobian(image, x)
-        if isinstance(result, tuple) and len(result) == 2 and is_alike(result[0], x):
+        if isinstance(result, tuple) and len(result) == 2 and _is_like(result[0], x):
             return result
         raise ValueError(
-            f"involution returned {jax.tree.structure(result)}; it must return f(x), with the structure of x "
-            f"({jax.tree.structure(x)}), or the pair (f(x), log_abs_jacobian)"
+            f"involution returned {shapes(result)}; it must return f(x), which must be {shapes(x)} as x is, or the "
+            f"pair (f(x), log_abs_jacobian)"
         )
+
+
+def _is_like(image: Any, x: Any) -> bool:
+    return is_alike(image, x) and all(
+        np.shape(a) == np.shape(b) for a, b in zip(jax.tree.leaves(image), jax.tree.leaves(x), strict=True)
+    )
 
 
 def log_abs_jacobian(function: Any, x: Any) -> Array:
@@ -95,4 +113,9 @@ def log_abs_jacobian(function: Any, x: Any) -> Array:
 
 def as_involution(involution: Any) -> Involution:
     """A part stays as it is; a plain function becomes a `Transform`."""
+    if not callable(involution):
+        raise TypeError(
+            f"involution must be ls.Identity(), ls.Reflection(total), ls.Mobius(a, b, c) or a function f(x), not "
+            f"{involution!r}"
+        )
     return Transform(involution) if jax.tree_util.all_leaves([involution]) else involution

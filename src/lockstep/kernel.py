@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from lockstep.part import choose, is_alike, part
+from lockstep.parts import choose, is_alike, part
 from lockstep.types import Info, Key, Noise, Position, Proposal, Ratio, Shape, State
 
 

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lockstep.part import is_key
+from lockstep.parts import is_key
 
 
 def double_precision() -> AbstractContextManager[Any]:

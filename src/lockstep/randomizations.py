@@ -8,9 +8,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lockstep.draws import draw_each
+from lockstep.arguments import is_array, shapes
+from lockstep.draws import draw_each, require_random
+from lockstep.functions import Function, Scalar, wrapped
 from lockstep.involutions import Identity, as_involution
-from lockstep.part import Function, Scalar, is_alike, part, set_field, wrapped
+from lockstep.parts import is_alike, is_key, part, set_field
 from lockstep.types import Array, Key, Position, Shape
 
 __all__ = ["AuxiliaryData", "Density", "tempering"]
@@ -95,14 +97,27 @@ class AuxiliaryData:
 
 def simulated(simulate: Any, noise: Any, parameter: Position, data: Any) -> Any:
     """What ``simulate`` draws, refused if it does not look like the data."""
-    x = simulate(noise, parameter)
+    x = require_random(simulate(noise, parameter), noise, simulate)
     if not is_alike(x, data) or any(
         np.shape(a) != np.shape(b) for a, b in zip(jax.tree.leaves(x), jax.tree.leaves(data), strict=True)
     ):
         raise ValueError(
-            f"simulate returned {_shapes(x)}, but the data are {_shapes(data)}; it must draw a whole data set"
+            f"simulate returned {shapes(x)}, but the data are {shapes(data)}; it must draw a data set like them"
         )
     return x
+
+
+def observed(data: Any) -> Any:
+    """The data, refused if they are no arrays."""
+    leaves = jax.tree.leaves(data)
+    if not leaves or not all(is_array(leaf) and not is_key(leaf) for leaf in leaves):
+        raise TypeError(f"data is {data!r}; it must be an array or a structure of arrays")
+    if isinstance(data, list) and not any(map(np.ndim, leaves)):
+        raise TypeError(
+            f"data is a list of {len(leaves)} single numbers, which JAX takes for {len(leaves)} arrays; give one "
+            f"array, np.asarray(data)"
+        )
+    return data
 
 
 def tempering(log_density: Any) -> Density:
@@ -140,8 +155,3 @@ class _TemperingDensity:
 
     def __call__(self, x: Array, position: Position, candidate: Position) -> Array:
         return -0.5 * (x - (self.target(candidate) - self.target(position))) ** 2 - 0.5 * jnp.log(2 * jnp.pi)
-
-
-def _shapes(tree: Any) -> str:
-    shapes = [np.shape(leaf) for leaf in jax.tree.leaves(tree)]
-    return f"of shape {shapes[0]}" if len(shapes) == 1 else f"a {type(tree).__name__} of shapes {shapes}"

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from lockstep.part import namespace, part
+from lockstep.parts import namespace, part
 from lockstep.types import Array, Estimate
 
 

@@ -116,11 +116,9 @@ def one_of(values: Any, index: int) -> Any:
 
 def describe(value: Any) -> str:
     """A short text of a position for error messages."""
-    leaves = jax.tree.leaves(value)
-    if len(leaves) == 1 and np.size(leaves[0]) <= 6:
-        return str(np.asarray(leaves[0]).tolist())
-    return ", ".join(f"{jax.tree_util.keystr(path)}: {np.shape(leaf)}" for path, leaf in _paths(value))
 
+    def show(leaf: Any) -> str:
+        return str(np.asarray(leaf).tolist()) if np.size(leaf) <= 6 else f"array of shape {np.shape(leaf)}"
 
-def _paths(value: Any) -> Any:
-    return jax.tree_util.tree_flatten_with_path(value)[0]
+    paths = jax.tree_util.tree_flatten_with_path(value)[0]
+    return ", ".join(f"{jax.tree_util.keystr(path)}: {show(leaf)}" if path else show(leaf) for path, leaf in paths)

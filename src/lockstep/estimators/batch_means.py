@@ -7,11 +7,13 @@ from typing import Any
 import jax
 import numpy as np
 
+from lockstep.arguments import shapes, whole
 from lockstep.draws import draw_bulk, draw_each
 from lockstep.estimators.mean import average
 from lockstep.estimators.samples import moments
 from lockstep.estimators.smooth import smooth_estimate
-from lockstep.part import Function, Scalar, part, static, whole, wrapped
+from lockstep.functions import Function, Scalar, wrapped
+from lockstep.parts import part, static
 from lockstep.types import Estimate, Key, Position, Shape
 
 
@@ -34,13 +36,13 @@ class BatchMeans:
         samples = self.samples(noise, position, candidate)
         if not isinstance(samples, (np.ndarray, jax.Array)) or samples.ndim not in (1, 2) or len(samples) != self.count:
             raise ValueError(
-                f"samples of batch_means returned {jax.tree.map(np.shape, samples)}; it must return the {self.count} "
+                f"samples of batch_means returned {shapes(samples)}; it must return the {self.count} "
                 f"consecutive samples of one chain, a row each"
             )
         batch = samples.reshape((self.batches, self.count // self.batches, *samples.shape[1:])).mean(axis=1)
         if self.combine is not None:
             g = self.combine
-            return smooth_estimate(lambda mean: g(mean, position, candidate), batch, self.batches)
+            return smooth_estimate(lambda mean: g(mean, position, candidate), batch, self.batches, "batch_means")
         if batch.ndim > 1:
             raise ValueError("samples of batch_means are vectors; give combine(average, position, candidate)")
         return average(moments(batch), self.batches)

@@ -7,11 +7,11 @@ from typing import Any
 import jax.random as jr
 import numpy as np
 
-from lockstep.kernel import require_protocol
-from lockstep.part import Scalar, is_concrete, part, wrapped
-from lockstep.types import Array, Estimate, Estimator, Key, Position, Shape
-
-_AN_ESTIMATOR = "an estimator such as ls.estimators.mean(sample, count)"
+from lockstep.arguments import is_number
+from lockstep.estimators.samples import require_estimator
+from lockstep.functions import Scalar, wrapped
+from lockstep.parts import is_concrete, part
+from lockstep.types import Array, Estimate, Key, Position, Shape
 
 
 @part
@@ -61,10 +61,10 @@ def known_variance(estimator: Any, variance: Any) -> KnownVariance:
     >>> noisy = ls.estimators.mean(lambda key, position, candidate: candidate - position + jr.normal(key), count=32)
     >>> exact = ls.penalty(ls.estimators.known_variance(noisy, 1 / 32), ls.RandomWalk(1.0))
     """
-    require_protocol(estimator, Estimator, "estimator", _AN_ESTIMATOR)
+    require_estimator(estimator, "estimator")
     if callable(variance):
         return KnownVariance(estimator, wrapped(Scalar, variance, "variance of known_variance"))
-    if is_concrete(variance) and (np.ndim(variance) or not 0 <= variance < np.inf):
+    if is_concrete(variance) and not (is_number(variance) and 0 <= variance < np.inf):
         raise ValueError(f"variance of known_variance is {variance!r}; it must be one finite, non-negative number")
     return KnownVariance(estimator, variance)
 
@@ -116,7 +116,7 @@ def two_sided(estimator: Any) -> TwoSided:
     --------
     lockstep.check.symmetry : tells whether an estimator needs this.
     """
-    require_protocol(estimator, Estimator, "estimator", _AN_ESTIMATOR)
+    require_estimator(estimator, "estimator")
     return TwoSided(estimator)
 
 
@@ -172,8 +172,8 @@ def difference(at_position: Any, at_candidate: Any) -> Difference:
     The difference of two logs of unbiased estimates is not the log of an unbiased ratio; `pseudo_marginal` is the exact
     way to use those.
     """
-    require_protocol(at_position, Estimator, "at_position", _AN_ESTIMATOR)
-    require_protocol(at_candidate, Estimator, "at_candidate", _AN_ESTIMATOR)
+    require_estimator(at_position, "at_position")
+    require_estimator(at_candidate, "at_candidate")
     return Difference(at_position, at_candidate)
 
 

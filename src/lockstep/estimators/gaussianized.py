@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from lockstep.arguments import positive, whole
 from lockstep.draws import draw_bulk
-from lockstep.part import Function, Scalar, part, static, vectorize, whole, wrapped
+from lockstep.functions import Function, Scalar, wrapped
+from lockstep.parts import part, static, vectorize
 from lockstep.types import Array, Estimate, Key, Position, Shape
 
 
@@ -55,12 +57,10 @@ def gaussianized(difference: Any, score: Any, variance: float, count: int, draw:
     count, draw
         As in `mean`, and the same as in the estimator that it is to be coupled with.
     """
-    if np.ndim(variance) or not 0 < variance < np.inf:
-        raise ValueError(f"variance of gaussianized is {variance!r}; it must be one positive number")
     return Gaussianized(
         wrapped(Scalar, difference, "difference of gaussianized"),
         wrapped(Scalar, score, "score of gaussianized"),
-        float(variance),
+        positive(variance, "variance of gaussianized"),
         None if draw is None else wrapped(Function, draw, "draw of gaussianized"),
         whole(count, "count of gaussianized", 1),
     )

@@ -8,7 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from lockstep.estimators.samples import Samples, moments, samples_of
-from lockstep.part import Scalar, part
+from lockstep.functions import Scalar
+from lockstep.parts import part
 from lockstep.types import Estimate, Key, Position, Shape
 
 

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from lockstep.estimators.samples import Moments, Samples, as_moments, samples_of
-from lockstep.part import Scalar, part
+from lockstep.functions import Scalar
+from lockstep.parts import part
 from lockstep.types import Estimate, Key, Position, Shape
 
 

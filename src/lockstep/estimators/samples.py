@@ -7,9 +7,12 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from lockstep.arguments import shapes, whole
 from lockstep.draws import draw_bulk
-from lockstep.part import Function, part, static, whole, wrapped
-from lockstep.types import Array, Key, Position, Shape
+from lockstep.functions import Function, arity, wrapped
+from lockstep.kernel import require_protocol
+from lockstep.parts import part, static
+from lockstep.types import Array, Estimator, Key, Position, Shape
 
 
 class Moments(NamedTuple):
@@ -60,10 +63,23 @@ class Samples:
         return Samples(self.sample, self.draw, whole(count, "count", 1))
 
 
+def require_estimator(estimator: Any, name: str) -> None:
+    """Refuse what is no estimator; a proposal has its methods, but takes one argument less."""
+    remedy = "an estimator such as ls.estimators.mean(sample, count)"
+    require_protocol(estimator, Estimator, name, remedy)
+    if jax.tree_util.all_leaves([estimator]):
+        raise TypeError(f"{name} is {estimator!r}, which is no pytree; decorate its class with ls.part")
+    if arity(estimator) == 2:
+        raise TypeError(f"{name} must be {remedy}; got {estimator!r}: are the arguments in the right order?")
+
+
 def samples_of(kind: Any, sample: Any, count: int, draw: Any, name: str) -> Samples:
     """Check and wrap what a user gave an estimator."""
     if sample is None and draw is None:
-        raise ValueError(f"{name} needs a sample function, or a draw(key, count) whose draws are the samples")
+        raise ValueError(
+            f"sample of {name} is None and there is no draw; give a sample function, or a draw(key, count) whose draws "
+            f"are the samples"
+        )
     return Samples(
         None if sample is None else wrapped(kind, sample, f"sample of {name}"),
         None if draw is None else wrapped(Function, draw, f"draw of {name}"),
@@ -76,5 +92,7 @@ def as_moments(samples: Any, name: str) -> Moments:
     if isinstance(samples, Moments):
         return samples
     if not isinstance(samples, (np.ndarray, jax.Array)) or samples.ndim != 1:
-        raise ValueError(f"{name}: each sample must be one number; draw made {jax.tree.map(np.shape, samples)}")
+        raise ValueError(
+            f"draw of {name} made {shapes(samples)} as the samples; each must be one number, or give a sample function"
+        )
     return moments(samples)

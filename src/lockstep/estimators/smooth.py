@@ -9,8 +9,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from lockstep.arguments import shapes
 from lockstep.estimators.samples import Moments, Samples, moments, samples_of
-from lockstep.part import Function, Scalar, part, wrapped
+from lockstep.functions import Function, Scalar, wrapped
+from lockstep.parts import part
 from lockstep.types import Array, Estimate, Key, Position, Shape
 
 
@@ -48,20 +50,23 @@ class Smooth:
         return Smooth(self.samples.with_count(count), self.combine)
 
 
-def smooth_estimate(g: Callable[[Array], Array], samples: Any, count: int) -> Estimate:
+def smooth_estimate(g: Callable[[Array], Array], samples: Any, count: int, name: str = "smooth") -> Estimate:
     """G at the average of the samples (numbers, vectors, or the moments of numbers), and its cumulants."""
-    if isinstance(samples, Moments) or np.ndim(samples) == 1:
+    is_array = isinstance(samples, (np.ndarray, jax.Array))
+    if not isinstance(samples, Moments) and not (is_array and samples.ndim in (1, 2)):
+        raise ValueError(
+            f"the {count} samples of {name} are {shapes(samples)}; each must be a number or a vector: flatten or "
+            f"concatenate it"
+        )
+    if is_array and np.issubdtype(samples.dtype, np.complexfloating):
+        raise TypeError(f"the samples of {name} have dtype {samples.dtype}; they must be real numbers")
+    if isinstance(samples, Moments) or samples.ndim == 1:
         of = samples if isinstance(samples, Moments) else moments(samples)
         slope, curvature = jax.grad(g)(of.mean), jax.grad(jax.grad(g))(of.mean)
         bias = curvature * of.variance / 2
         variance = slope**2 * of.variance
         third = slope**3 * of.third + 3 * curvature * (slope * of.variance) ** 2
         return Estimate(g(of.mean), bias / count, variance / count, third / count**2, count)
-    if not isinstance(samples, (np.ndarray, jax.Array)) or np.ndim(samples) != 2:
-        shapes = [np.shape(leaf)[1:] for leaf in jax.tree.leaves(samples)]
-        raise ValueError(
-            f"smooth: each sample must be a number or a vector, but one has the shape {shapes}; flatten it"
-        )
     mean = samples.mean(axis=0)
     gradient, hessian = jax.grad(g)(mean), jax.hessian(g)(mean)
     centred = samples - mean

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from lockstep.draws import draw_each
+from lockstep.functions import Function, Scalar, arity, wrapped
 from lockstep.kernel import MetropolisHastings
 from lockstep.kernels.exchange import Posterior
-from lockstep.part import Function, Scalar, arity, part, wrapped
-from lockstep.randomizations import simulated
+from lockstep.parts import part
+from lockstep.randomizations import observed, simulated
 from lockstep.ratios import Carried
 from lockstep.types import Array, Key, Position, Proposal, Shape
 
@@ -22,6 +23,7 @@ class Auxiliary:
     auxiliary_log_density: Scalar
     draw: Any
 
+    name = "log_prior + log_likelihood + auxiliary_log_density - log_likelihood of what simulate drew"
     is_random = True
     exact_when = "simulate draws exactly from the likelihood, and the auxiliary density is normalised over the data"
 
@@ -79,7 +81,7 @@ def auxiliary_variable(
     Møller, Pettitt, Reeves and Berthelsen (2006), Biometrika 93.
     """
     posterior = Posterior(
-        wrapped(Scalar, log_prior, "log_prior"), wrapped(Scalar, log_likelihood, "log_likelihood"), data
+        wrapped(Scalar, log_prior, "log_prior"), wrapped(Scalar, log_likelihood, "log_likelihood"), observed(data)
     )
     evaluate = Auxiliary(
         posterior,

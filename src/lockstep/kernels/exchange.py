@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from lockstep.functions import Function, Scalar, wrapped
 from lockstep.kernel import MetropolisHastings
-from lockstep.part import Function, Scalar, part, wrapped
-from lockstep.randomizations import AuxiliaryData
+from lockstep.parts import part
+from lockstep.randomizations import AuxiliaryData, observed
 from lockstep.ratios import Carried, Exactly, Randomized
 from lockstep.types import Array, Position, Proposal
 
@@ -65,11 +66,13 @@ def exchange(
     Murray, Ghahramani and MacKay (2006), UAI.
     """
     likelihood = wrapped(Scalar, log_likelihood, "log_likelihood")
-    posterior = Posterior(wrapped(Scalar, log_prior, "log_prior"), likelihood, data)
+    posterior = Posterior(wrapped(Scalar, log_prior, "log_prior"), likelihood, observed(data))
     auxiliary = AuxiliaryData(
         likelihood,
         wrapped(Function, simulate, "simulate"),
         data,
         None if draw is None else wrapped(Function, draw, "draw of exchange"),
     )
-    return MetropolisHastings(proposal, Randomized(Carried(Exactly(posterior)), auxiliary))
+    return MetropolisHastings(
+        proposal, Randomized(Carried(Exactly(Scalar(posterior, "log_prior + log_likelihood"))), auxiliary)
+    )

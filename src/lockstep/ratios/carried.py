@@ -5,16 +5,21 @@ from __future__ import annotations
 from typing import Any, NamedTuple, Protocol
 
 import jax
-import numpy as np
+import jax.numpy as jnp
 
+from lockstep.arguments import is_number
 from lockstep.draws import draw_each
-from lockstep.part import Function, Scalar, is_concrete, is_floating, part, set_field, wrapped
+from lockstep.functions import Function, Scalar, wrapped
+from lockstep.parts import is_concrete, is_floating, part, set_field
 from lockstep.types import Array, Key, Memory, Position, Shape
+
+_NORMAL_DRAW = "give a draw of standard normal numbers, for example draw=lambda key: jax.random.normal(key, (100,))"
 
 
 class Evaluation(Protocol):
     """The log of a density at a position, up to a constant: known exactly, or estimated with noise."""
 
+    name: str  # of the user's function, for messages
     is_random: bool
     exact_when: str
 
@@ -33,6 +38,10 @@ class Exactly:
 
     def __post_init__(self) -> None:
         set_field(self, "log_density", wrapped(Scalar, self.log_density, "log_density"))
+
+    @property
+    def name(self) -> str:
+        return self.log_density.name
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> tuple[()]:
         return ()
@@ -55,6 +64,10 @@ class Noisily:
         set_field(self, "log_estimate", wrapped(Scalar, self.log_estimate, "log_estimate"))
         if self.draw is not None:
             set_field(self, "draw", wrapped(Function, self.draw, "draw"))
+
+    @property
+    def name(self) -> str:
+        return self.log_estimate.name
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
         return draw_each(self.draw, key, shape)
@@ -81,12 +94,22 @@ class Carried:
     correlation: Array | None = None
 
     def __post_init__(self) -> None:
+        if not hasattr(self.evaluate, "is_random"):
+            raise TypeError(
+                f"evaluate of Carried must be an evaluation such as that of ls.standard(log_density, proposal).ratio, "
+                f"not {self.evaluate!r}"
+            )
         if self.correlation is None:
             return
-        if is_concrete(self.correlation) and not (np.ndim(self.correlation) == 0 and 0 <= self.correlation < 1):
-            raise ValueError(f"correlation is {self.correlation}; it must be at least 0 and below 1")
+        if is_concrete(self.correlation) and not (is_number(self.correlation) and 0 <= self.correlation < 1):
+            raise ValueError(f"correlation is {self.correlation!r}; it must be one number, at least 0 and below 1")
         if not self.evaluate.is_random:
-            raise ValueError("correlation has no meaning for a log density that is known exactly; leave it out")
+            raise ValueError(
+                f"correlation is {self.correlation!r}, but it has no meaning for a log density that is known exactly; "
+                f"leave it out"
+            )
+        if getattr(self.evaluate, "draw", ()) is None:
+            raise TypeError(f"correlation is {self.correlation!r}, but there is no draw; {_NORMAL_DRAW}")
 
     @property
     def is_memory_random(self) -> bool:
@@ -99,11 +122,9 @@ class Carried:
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
         noise = self.evaluate.noise(key, position, shape)
-        if self.correlation is not None and not all(is_floating(leaf) for leaf in jax.tree.leaves(noise)):
-            raise TypeError(
-                "correlation needs noise of standard normal numbers; give a draw, for example "
-                "draw=lambda key: jax.random.normal(key, (100,))"
-            )
+        for leaf in jax.tree.leaves(noise) if self.correlation is not None else ():
+            if not is_floating(leaf):
+                raise TypeError(f"correlation: draw made noise of dtype {jnp.result_type(leaf)}; {_NORMAL_DRAW}")
         return noise
 
     def init(self, noise: Any, position: Position) -> Memory:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from lockstep.kernel import require_protocol
-from lockstep.part import part
+import numpy as np
+
+from lockstep.estimators.samples import require_estimator
+from lockstep.parts import part
 from lockstep.rules import Rule
 from lockstep.types import Array, Estimate, Estimator, Key, Memory, Position, Shape
 
@@ -20,9 +22,9 @@ class Estimated:
     is_memory_random = False
 
     def __post_init__(self) -> None:
-        require_protocol(
-            self.estimator, Estimator, "estimator", "an estimator such as ls.estimators.mean(sample, count)"
-        )
+        require_estimator(self.estimator, "estimator")
+        if not callable(self.rule) or not hasattr(self.rule, "needs_variance"):
+            raise TypeError(f"rule must be a rule such as ls.rules.corrected; got {self.rule!r}")
         if self.rule.needs_variance and not getattr(self.estimator, "has_variance", True):
             raise ValueError(
                 f"estimator {self.estimator!r} cannot estimate its own variance from count=1; {self.rule.name} needs "
@@ -42,7 +44,20 @@ class Estimated:
     def __call__(
         self, noise: Any, position: Position, memory: Memory, candidate: Position, log_proposal_ratio: Array
     ) -> tuple[Array, Memory]:
-        estimate = self.estimator(noise, position, candidate)
-        if not isinstance(estimate, Estimate):
-            raise TypeError(f"estimator returned {type(estimate).__name__}; it must return a lockstep Estimate")
-        return log_proposal_ratio + self.rule(estimate), ()
+        return log_proposal_ratio + self.rule(estimated(self.estimator, noise, position, candidate)), ()
+
+
+def estimated(estimator: Any, noise: Any, position: Position, candidate: Position) -> Estimate:
+    """What an estimator returns, refused if it is no estimate of one number."""
+    estimate = estimator(noise, position, candidate)
+    if not isinstance(estimate, Estimate):
+        raise TypeError(
+            f"estimator returned {type(estimate).__name__}; it must return "
+            f"ls.Estimate(value, bias, variance, third, count)"
+        )
+    for name in ("value", "bias", "variance"):
+        if np.ndim(getattr(estimate, name)):
+            raise ValueError(
+                f"estimator returned {name} of shape {np.shape(getattr(estimate, name))}; it must be one number"
+            )
+    return estimate

@@ -7,7 +7,7 @@ from typing import Any
 import jax.random as jr
 
 from lockstep.kernel import require_protocol
-from lockstep.part import part
+from lockstep.parts import part
 from lockstep.types import Array, Key, Memory, Position, Randomization, Ratio, Shape
 
 

@@ -6,8 +6,10 @@ from typing import Any
 
 import jax.random as jr
 
-from lockstep.kernel import require_protocol
-from lockstep.part import namespace, part, positive, set_field
+from lockstep.arguments import positive
+from lockstep.estimators.samples import require_estimator
+from lockstep.parts import namespace, part, set_field
+from lockstep.ratios.estimated import estimated
 from lockstep.types import Array, Estimator, Key, Memory, Position, Shape
 
 
@@ -25,9 +27,7 @@ class Universal:
     )
 
     def __post_init__(self) -> None:
-        require_protocol(
-            self.estimator, Estimator, "estimator", "an estimator such as ls.estimators.mean(sample, count)"
-        )
+        require_estimator(self.estimator, "estimator")
         set_field(self, "bound", positive(self.bound, "bound"))
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> tuple[Any, Any]:
@@ -41,6 +41,6 @@ class Universal:
         self, noise: Any, position: Position, memory: Memory, candidate: Position, log_proposal_ratio: Array
     ) -> tuple[Array, Memory, Array]:
         noise_ratio, noise_self = noise
-        log_ratio = log_proposal_ratio + self.estimator(noise_ratio, position, candidate).value
-        error = self.estimator(noise_self, position, position).value
+        log_ratio = log_proposal_ratio + estimated(self.estimator, noise_ratio, position, candidate).value
+        error = estimated(self.estimator, noise_self, position, position).value
         return namespace(error).minimum(log_ratio, error) - self.bound, (), error > self.bound

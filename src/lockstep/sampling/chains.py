@@ -10,11 +10,11 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
+from lockstep.arguments import whole
 from lockstep.kernel import require_protocol
-from lockstep.part import whole
 from lockstep.precision import canonical, double_precision
 from lockstep.sampling import driver
-from lockstep.sampling.problems import infos, require_ratios, warn_of_ratios
+from lockstep.sampling.problems import count_bad, infos, require_ratios, warn_of_ratios
 from lockstep.sampling.progress import Progress
 from lockstep.sampling.run import Run
 from lockstep.sampling.starts import initial_states
@@ -74,7 +74,7 @@ def sample(
     require_protocol(kernel, Kernel, "kernel", "a kernel such as ls.standard(log_density, proposal)")
     draws, chains = whole(draws, "draws", 1), whole(chains, "chains", 1)
     warmup, thin = whole(warmup, "warmup", 0), whole(thin, "thin", 1)
-    seed = whole(seed, "seed", 0)
+    seed = whole(seed, "seed", 0, most=2**63 - 1)
     started = time.perf_counter()
     with double_precision():
         compiled = canonical(kernel, "kernel")
@@ -82,19 +82,19 @@ def sample(
         chain_keys = jax.vmap(lambda chain: jr.fold_in(key_run, chain))(jnp.arange(chains))
         state = initial_states(compiled, initial, chains, key_start)
         with Progress((warmup + draws * thin) * chains, "sampling", progress) as shown:
-            state, positions, info = _drive(compiled, chain_keys, state, warmup, draws, thin, shown)
-        warn_of_ratios(compiled, state, info, draws * thin * chains)
+            positions, info, bad_in_warmup = _drive(compiled, chain_keys, state, warmup, draws, thin, shown)
+        warn_of_ratios(compiled, positions, info, thin, bad_in_warmup)
     return Run(positions, info, kernel, seed, warmup, thin, time.perf_counter() - started)
 
 
 def _drive(
     kernel: Any, chain_keys: Any, state: Any, warmup: int, draws: int, thin: int, shown: Progress
-) -> tuple[Any, Any, Any]:
-    """Blocks of about a second, one after the other."""
+) -> tuple[Any, Any, int]:
+    """Blocks of about a second, one after the other: positions, info, and the number of bad ratios in the warm-up."""
     total, chains = warmup + draws * thin, len(chain_keys)
     cells = driver.cells_per_block(kernel, chain_keys, state, total)
     collector: Collector | None = None
-    step, limit, accepted, ratios = 0, driver.CELL, 0, 0
+    step, limit, accepted, ratios, bad_in_warmup = 0, driver.CELL, 0, 0, 0
     while step < total:
         # A block ends at a whole cell, or where the warm-up or the run ends.
         end = warmup if step < warmup else total
@@ -111,7 +111,9 @@ def _drive(
         output = jax.tree.map(lambda leaf: np.swapaxes(np.asarray(leaf)[used], 0, 1), output)  # noqa: B023
         if step == 0:
             require_ratios(kernel, state, output.info)
-        if step >= warmup:
+        if step < warmup:
+            bad_in_warmup += count_bad(output.info, steps * chains)
+        else:
             collector = collector or Collector(output, chains, draws)
             collector.add(output, (step - warmup) // thin, is_continued=phase > 0)
         step += steps
@@ -121,7 +123,7 @@ def _drive(
         if _compilations() == compiled_before:
             limit = max(driver.CELL, int(steps * SECONDS_PER_BLOCK / max(seconds, 1e-9)))
     assert collector is not None
-    return state, *collector.output
+    return *collector.output, bad_in_warmup
 
 
 def _compilations() -> int:
@@ -136,11 +138,11 @@ class Collector:
 
     def add(self, output: driver.Output, first: int, is_continued: bool) -> None:
         """Put a block's draws in their place; a draw that the last block began is completed."""
-        if is_continued:
-            past = jax.tree.map(lambda leaf: leaf[:, first], self.output.info)
-            now = jax.tree.map(lambda leaf: leaf[:, 0], output.info)
-            both = driver.gather(past, now, np.bool_(False))
-            for target, leaf in zip(jax.tree.leaves(output.info), jax.tree.leaves(both), strict=True):
-                target[:, 0] = leaf
+        past = jax.tree.map(lambda leaf: leaf[:, first].copy(), self.output.info)
         for target, leaf in zip(jax.tree.leaves(self.output), jax.tree.leaves(output), strict=True):
             target[:, first : first + leaf.shape[1]] = leaf
+        if is_continued:
+            now = jax.tree.map(lambda leaf: leaf[:, 0], output.info)
+            both = driver.gather(past, now, np.bool_(False))
+            for target, leaf in zip(jax.tree.leaves(self.output.info), jax.tree.leaves(both), strict=True):
+                target[:, first] = leaf

@@ -21,7 +21,7 @@ from lockstep.types import Array, Key, Position
 CELL = 64
 MOST_UPDATES = 2**18  # of all chains together in one block
 MOST_CELLS = 1024
-MOST_NOISE = 2**26  # bytes of noise in one block (but always at least one cell a chain)
+MOST_NOISE = 2**23  # bytes of noise in one block (but always at least one cell a chain)
 
 
 class Block(NamedTuple):
@@ -48,12 +48,9 @@ def advance(
 
     With ``is_thinned`` the info is gathered over the interval of each draw; the next block may continue a draw.
     """
-    noise = _noise(kernel, chain_keys, state, block.start // CELL, cells)
+    noise = block_noise(kernel, chain_keys, state, block.start // CELL, cells)
     offset = block.start % CELL
     move = jax.vmap(kernel.move)
-
-    def take(i: Array) -> Any:
-        return jax.tree.map(lambda leaf: jax.lax.dynamic_index_in_dim(leaf, i, keepdims=False), noise)
 
     def record(state: Any, info: Any) -> Output:
         gathered = jax.tree.map(lambda leaf: leaf.astype(np.int32) if leaf.dtype == bool else leaf, info)
@@ -61,26 +58,30 @@ def advance(
 
     def body(i: Array, carry: tuple[Any, Output]) -> tuple[Any, Output]:
         state, output = carry
-        state, info = move(state, take(offset + i))
+        state, info = move(state, take(noise, offset + i))
         slot = (block.phase + i) // block.thin if is_thinned else i
         now = record(state, info)
         if is_thinned:
             is_first = (i == 0) | ((block.phase + i) % block.thin == 0)
-            past = jax.tree.map(lambda leaf: jax.lax.dynamic_index_in_dim(leaf, slot, keepdims=False), output.info)
-            now = Output(now.positions, gather(past, now.info, is_first))
+            now = Output(now.positions, gather(take(output.info, slot), now.info, is_first))
         return state, jax.tree.map(
             lambda buffer, value: jax.lax.dynamic_update_index_in_dim(buffer, value, slot, 0), output, now
         )
 
-    shapes = jax.eval_shape(lambda s, n: record(*move(s, n)), state, take(0))
+    shapes = jax.eval_shape(lambda s, n: record(*move(s, n)), state, take(noise, 0))
     slots = cells * CELL
     output = jax.tree.map(lambda leaf: jnp.zeros((slots, *leaf.shape), leaf.dtype), shapes)
     return jax.lax.fori_loop(0, block.steps, body, (state, output))
 
 
+def take(tree: Any, i: Array) -> Any:
+    """One entry along the first axis of every leaf."""
+    return jax.tree.map(lambda leaf: jax.lax.dynamic_index_in_dim(leaf, i, keepdims=False), tree)
+
+
 def gather(past: Any, now: Any, is_first: Array) -> Any:
     """Info over an interval: flags are counted, what its type lists as ``summed`` is added, the rest is the last."""
-    summed = getattr(type(now), "summed", ())
+    summed = getattr(now, "summed", ())
 
     def combine(path: Any, old: Array, new: Array) -> Array:
         is_sum = new.dtype == np.int32 or getattr(path[0], "name", None) in summed
@@ -89,7 +90,7 @@ def gather(past: Any, now: Any, is_first: Array) -> Any:
     return jax.tree_util.tree_map_with_path(combine, past, now)
 
 
-def _noise(kernel: Any, chain_keys: Key, state: Any, first_cell: Array, cells: int) -> Any:
+def block_noise(kernel: Any, chain_keys: Key, state: Any, first_cell: Array, cells: int) -> Any:
     """The noise of whole cells, with leading axes (steps, chains)."""
 
     def of_cell(chain_key: Key, position: Position, cell: Array) -> Any:
@@ -108,7 +109,7 @@ def _noise(kernel: Any, chain_keys: Key, state: Any, first_cell: Array, cells: i
 def cells_per_block(kernel: Any, chain_keys: Key, state: Any, steps: int) -> int:
     """How many cells a block should have: a power of two that covers the run or keeps the noise bounded."""
     chains = chain_keys.shape[0]
-    shapes = jax.eval_shape(lambda k, s: _noise(kernel, k, s, 0, 1), chain_keys, state)
+    shapes = jax.eval_shape(lambda k, s: block_noise(kernel, k, s, 0, 1), chain_keys, state)
     size = sum(math.prod(leaf.shape) * getattr(leaf.dtype, "itemsize", 8) for leaf in jax.tree.leaves(shapes))
     most = max(1, min(MOST_CELLS, MOST_UPDATES // (CELL * chains), MOST_NOISE // max(size, 1)))
     needed = math.ceil(steps / CELL)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
@@ -31,36 +32,61 @@ def infos(info: Any) -> Iterator[Info]:
 
 
 def require_ratios(kernel: Any, state: Any, info: Any) -> None:
-    """Raise if not one update of the first block had a valid ratio."""
+    """Raise if not one update of the first block had a valid ratio; in a `Cycle`, of one of its kernels."""
     for leg in infos(info):
-        if leg.is_finite.size and not leg.is_finite.any():
-            raise FloatingPointError(f"every log ratio so far was NaN or infinite: {explain(kernel, state)}")
+        if leg.is_finite.size and not leg.is_finite.any(axis=(0, 1)).all():
+            position = jax.tree.map(lambda leaf: leaf[0], state.position)
+            raise FloatingPointError(f"every log ratio so far was NaN or infinite: {explain(kernel, position)}")
 
 
-def warn_of_ratios(kernel: Any, state: Any, info: Any, updates: int) -> None:
+def count_bad(info: Any, updates: int) -> int:
+    """How many of the log ratios of that many updates were NaN or plus infinity."""
+    return sum(updates * _width(leg) - int(leg.is_finite.sum()) for leg in infos(info))
+
+
+def warn_of_ratios(kernel: Any, positions: Any, info: Any, thin: int, bad_in_warmup: int) -> None:
     """Warn once of NaN ratios, broken bounds, and chains that never moved."""
     for leg in infos(info):
-        bad = updates * _width(leg) - int(leg.is_finite.sum())
-        if bad:
-            share = bad / (updates * _width(leg))
+        updates = leg.is_finite.shape[0] * leg.is_finite.shape[1] * thin
+        if bad := count_bad(leg, updates):
+            # A NaN is rejected, so that the draw is the position from which the candidate was proposed.
+            chain, draw = np.argwhere((leg.is_finite < thin).reshape(*leg.is_finite.shape[:2], -1).any(axis=2))[0]
+            position = jax.tree.map(lambda leaf: leaf[chain, draw], positions)  # noqa: B023
+            more, bad_in_warmup = f", and {bad_in_warmup:,} in the warm-up" if bad_in_warmup else "", 0
             _warn(
-                f"{bad:,} log ratios ({share:.2%}) were NaN or infinite and their candidates were not decided by a "
-                f"ratio (NaN is rejected): {explain(kernel, state)}. info.is_finite tells where."
+                f"{bad:,} log ratios ({bad / (updates * _width(leg)):.2%}){more} were NaN or infinite, which decides "
+                f"nothing (the candidate of a NaN is not taken): {explain(kernel, position)}. info.is_finite tells "
+                f"where."
             )
         if leg.is_violated is not None and (broken := int(leg.is_violated.sum())):
             _warn(
-                f"{broken:,} of {updates:,} errors were above the bound of the universal rule, which is exact only if "
-                f"none is; raise the bound. info.is_violated tells where."
+                f"{broken:,} of {updates:,} errors ({broken / updates:.2%}) were above the bound of the universal "
+                f"rule, which is exact only if none is; raise the bound. info.is_violated tells where."
             )
         if not leg.is_accepted.any() and updates >= 100:
             _warn("no candidate was accepted; is the scale of the proposal too large, or the start in a bad place?")
+    if bad_in_warmup:
+        position = jax.tree.map(lambda leaf: leaf[0, 0], positions)
+        _warn(f"{bad_in_warmup:,} log ratios of the warm-up were NaN or infinite: {explain(kernel, position)}.")
 
 
-def explain(kernel: Any, state: Any) -> str:
-    """Find an update whose ratio is no number, and say what its parts returned."""
-    if not isinstance(kernel, MetropolisHastings):
-        return "look at what the functions of its kernels return"
-    position = jax.tree.map(lambda leaf: leaf[0], state.position)
+def explain(kernel: Any, position: Any) -> str:
+    """Find an update from ``position`` whose ratio is no number, and say what its parts returned."""
+    for one in simple_kernels(kernel):
+        if found := _explain_one(one, position):
+            return found
+    return "look at what the functions of the kernel return there"
+
+
+def simple_kernels(kernel: Any) -> list[MetropolisHastings]:
+    """The `MetropolisHastings` kernels that a kernel applies to its position, in turn or at random."""
+    if isinstance(kernel, MetropolisHastings):
+        return [kernel]
+    return [simple for one in getattr(kernel, "kernels", ()) for simple in simple_kernels(one)]
+
+
+def _explain_one(kernel: MetropolisHastings, position: Any) -> str | None:
+    position = jax.tree.map(jnp.asarray, position)
     noise = kernel.noise(jr.key(0), position, (PROBES,))
     candidates = jax.vmap(lambda n: kernel.proposal(n, position)[0])(noise.proposal)
     for name, values, is_bad, should in _parts(kernel.ratio, noise.ratio, position, candidates):
@@ -69,7 +95,7 @@ def explain(kernel: Any, state: Any) -> str:
         if where.size:
             first = int(where[0])
             return f"{name} {values[first]:.6g} at candidate {describe(one_of(candidates, first))}; {should}"
-    return "no function returned such a value near the last position"
+    return None
 
 
 def _parts(ratio: Any, noise: Any, position: Any, candidates: Any) -> Iterator[tuple[str, Any, Any, str]]:
@@ -87,7 +113,7 @@ def _parts(ratio: Any, noise: Any, position: Any, candidates: Any) -> Iterator[t
             "it must be a number or minus infinity",
         )
     elif isinstance(ratio, Carried):
-        name = next((n for n in ("log_density", "log_estimate") if hasattr(ratio.evaluate, n)), "the evaluation")
+        name = getattr(ratio.evaluate, "name", "the evaluation")
         values = jax.vmap(ratio.evaluate)(noise, candidates)
         yield (
             f"{name} returned",

@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from lockstep.coupling import Pair
 from lockstep.sampling.problems import infos
 from lockstep.sampling.summary import Summary, summarize
 from lockstep.types import Position
@@ -50,14 +51,18 @@ class Run:
         return float(np.mean([np.mean(share) for share in accepted]))
 
     def to_datatree(self) -> Any:
-        """The run as an xarray DataTree for ArviZ: ``posterior`` and ``sample_stats``."""
+        """The run as an xarray DataTree for ArviZ: ``posterior`` and ``sample_stats``.
+
+        Of coupled chains the first is the ``posterior`` and the second the ``reference_posterior``.
+        """
         import arviz_base
 
-        tree = arviz_base.from_dict(
-            {"posterior": named_arrays(self.positions), "sample_stats": named_arrays(self.info)},
-            attrs={"/": self._attributes()},
-        )
-        return tree
+        legs = self.positions if isinstance(self.positions, Pair) else (self.positions,)
+        groups = {
+            name: named_arrays(leg) for name, leg in zip(("posterior", "reference_posterior"), legs, strict=False)
+        }
+        groups["sample_stats"] = named_arrays(self.info)
+        return arviz_base.from_dict(groups, attrs={"/": self._attributes()})
 
     def summary(self) -> Summary:
         """Means, standard deviations, ESS and R-hat of every component, and whether the kernel is exact."""

@@ -9,8 +9,11 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from lockstep.part import is_floating, part
+from lockstep.arguments import shapes
+from lockstep.functions import Function
+from lockstep.parts import is_floating, is_key, part
 from lockstep.precision import canonical
+from lockstep.sampling.problems import simple_kernels
 from lockstep.types import Key, Position, describe, one_of
 
 
@@ -25,15 +28,37 @@ def initial_states(kernel: Any, initial: Any, chains: int, key: Key) -> Any:
     """States of all chains, from one position, a function of a key, or `Starts`; refused where no chain can start."""
     key_positions, key_memory = jr.split(key)
     positions = _positions(initial, chains, _chain_keys(key_positions, chains))
-    if not jax.tree.leaves(positions):
-        raise ValueError(f"initial is {initial!r}, which holds no array; give a position")
-    _require_finite(positions, positions, chains, "initial holds {value}")
+    leaves = jax.tree.leaves(positions)
+    if not any(leaf.size for leaf in leaves):
+        raise ValueError(f"initial is {initial!r}, which holds no number; give a position")
+    if any(is_key(leaf) for leaf in leaves):
+        raise TypeError("initial is a random key; give a position, or a function of a key that draws one")
+    _require_finite(positions, positions, chains, "initial holds {value} in the position", "give finite numbers")
     keys = _chain_keys(key_memory, chains)
+    _require_proposable(kernel, positions, chains, keys[0])
     for one in getattr(kernel, "kernels", (kernel,)):
-        memory = _init(one, positions, keys).memory
-        message = "the log density at the initial position is {value}"
-        _require_finite(memory, positions, chains, message)
+        state = _init(one, positions, keys)
+        message = f"{_remembered_name(one)} is {{value}} at the initial position"
+        remedy = "start where it is finite, inside the support"
+        _require_finite(state, positions, chains, message, remedy)
     return _init(kernel, positions, keys)
+
+
+def _require_proposable(kernel: Any, positions: Position, chains: int, key: Key) -> None:
+    """What the proposals say of a position comes before what the users' functions make of it."""
+    on_host = jax.tree.map(np.asarray, positions)
+    for simple in simple_kernels(kernel):
+        jax.eval_shape(simple.proposal.noise, key, jax.tree.map(lambda leaf: leaf[0], positions))
+        if hasattr(simple.proposal, "require_start"):
+            for chain in range(chains):
+                simple.proposal.require_start(one_of(on_host, chain))
+
+
+def _remembered_name(kernel: Any) -> str:
+    """The name of the user's function whose value a kernel remembers."""
+    ratio = getattr(kernel, "ratio", None)
+    evaluate = getattr(getattr(ratio, "base", None) or ratio, "evaluate", None)
+    return getattr(evaluate, "name", "the log density")
 
 
 def _chain_keys(key: Key, chains: int) -> Key:
@@ -51,16 +76,19 @@ def _positions(initial: Any, chains: int, keys: Key) -> Position:
         for leaf in jax.tree.leaves(positions):
             if leaf.ndim == 0 or leaf.shape[0] != chains:
                 raise ValueError(
-                    f"initial: Starts holds an array of shape {leaf.shape}; its first axis must be the {chains} chains"
+                    f"initial: Starts holds {shapes(positions)}; the first axis of each array must be the {chains} "
+                    f"chains"
                 )
         return positions
+    if isinstance(initial, type):
+        raise TypeError(f"initial is the class {initial.__name__}; give a position, or an instance of it")
     if callable(initial):
-        return canonical(jax.vmap(initial)(keys), "initial")
+        return canonical(jax.vmap(Function(initial, "initial"))(keys), "initial")
     position = canonical(initial, "initial")
     return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (chains, *leaf.shape)), position)
 
 
-def _require_finite(values: Any, positions: Position, chains: int, message: str) -> None:
+def _require_finite(values: Any, positions: Position, chains: int, message: str, remedy: str) -> None:
     for leaf in jax.tree.leaves(values):
         if not is_floating(leaf):
             continue
@@ -69,8 +97,5 @@ def _require_finite(values: Any, positions: Position, chains: int, message: str)
         if is_bad.any():
             chain = int(np.argmax(is_bad))
             value = numbers[chain][~np.isfinite(numbers[chain])][0]
-            position = one_of(positions, chain)
-            raise ValueError(
-                f"{message.format(value=value)}, in chain {chain} at {describe(position)}; start where the "
-                f"log density is finite"
-            )
+            where = f"{describe(one_of(positions, chain))} of chain {chain}"
+            raise ValueError(f"{message.format(value=value)} {where}; {remedy}")

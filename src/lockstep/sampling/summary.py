@@ -16,7 +16,7 @@ class Summary:
     findings: tuple[str, ...]
 
     def __repr__(self) -> str:
-        return "\n".join([str(self.table), *self.findings])
+        return "\n".join([self.table.to_string(), *self.findings])
 
 
 def summarize(run: Any) -> Summary:

@@ -1,0 +1,1 @@
+"""Benchmarks: Lockstep beside its peers, in one process; ``python -m benchmarks`` runs them."""

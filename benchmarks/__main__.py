@@ -1,0 +1,63 @@
+"""Run the rows, print their table, and write it to ``benchmarks/results``."""
+
+import argparse
+import sys
+from dataclasses import replace
+from fnmatch import fnmatch
+from pathlib import Path
+
+from rich.console import Console
+
+from benchmarks import report
+from benchmarks.harness import measure
+from benchmarks.rows import all_rows
+
+REPEATS = 15
+QUICK_REPEATS = 3
+QUICK_SHARE = 2  # shorter runs would measure the start of `ls.sample`, not its updates
+WIDTH = 180  # where there is no terminal
+RESULTS = Path(__file__).parent / "results"
+
+
+def main() -> None:
+    options = parse()
+    console = Console() if sys.stdout.isatty() else Console(width=WIDTH)
+    rows = [row for row in all_rows() if fnmatch(row.name, f"*{options.rows}*")]
+    if not rows:
+        raise SystemExit(f"no row matches {options.rows!r}; --list shows them")
+    if options.list:
+        console.print(report.listing(rows))
+        return
+    if options.quick:
+        rows = [replace(row, updates=max(1, row.updates // QUICK_SHARE)) for row in rows]
+    repeats = options.repeats or (QUICK_REPEATS if options.quick else REPEATS)
+
+    machine = report.machine()
+    results = []
+    for row in rows:
+        with console.status(f"{row.name}: {row.measures}"):
+            results.append(measure(row, repeats))
+    console.print(report.table(results))
+    # A part of the rows, or a quick look, does not replace a whole result.
+    name = "part" if options.quick or len(rows) < len(all_rows()) else "bench"
+    report.write(results, {**machine, "repeats": repeats}, RESULTS, name)
+    console.print(f"Written to {RESULTS / name}.json and .md.")
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--rows", default="*", metavar="PATTERN", help="only rows whose name holds this glob pattern")
+    parser.add_argument("--repeats", type=positive, metavar="N", help=f"measurements of each row (default {REPEATS})")
+    parser.add_argument("--quick", action="store_true", help="short runs, few repeats: a look, not a result")
+    parser.add_argument("--list", action="store_true", help="show the rows and stop")
+    return parser.parse_args()
+
+
+def positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise ValueError
+    return number
+
+
+main()

@@ -1,0 +1,120 @@
+"""Measure a row: ours and its peer by turns, so that whatever else the machine does hits both alike.
+
+A ratio is peer's time over our time for one unit of work, taken within each repetition: above 1, ours is faster.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Task:
+    """A piece of work: ``measure()`` does it and returns the seconds it took; ``units`` is how much work it is."""
+
+    name: str
+    units: int
+    measure: Callable[[], float]
+
+    def seconds_per_unit(self) -> float:
+        return self.measure() / self.units
+
+
+def timed(name: str, units: int, run: Callable[[], Any]) -> Task:
+    """A task that is timed from the call of ``run`` until its arrays are there."""
+
+    def measure() -> float:
+        import jax
+
+        began = time.perf_counter()
+        jax.block_until_ready(run())
+        return time.perf_counter() - began
+
+    return Task(name, units, measure)
+
+
+Builder = Callable[[int], Task]  # from the number of updates; compiled programs and data are made here
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table.
+
+    Attributes
+    ----------
+    name
+        By which ``--rows`` finds it.
+    measures
+        What is measured, in a few words.
+    ours, peers
+        What makes the tasks. Of several peers the fastest in the warm-up is measured.
+    at_least
+        The target: the smallest ratio that is good enough. None: the row is for information.
+    updates
+        How many units of work (updates of all chains together) a measurement takes.
+    unit
+        What one unit is called.
+    """
+
+    name: str
+    measures: str
+    ours: Builder
+    peers: tuple[Builder, ...]
+    at_least: float | None = None
+    updates: int = 2**21
+    unit: str = "update"
+
+
+@dataclass(frozen=True)
+class Result:
+    """The measurements of a row: seconds per unit, one pair a repetition."""
+
+    row: Row
+    ours_name: str
+    peer_name: str
+    ours: tuple[float, ...]
+    peer: tuple[float, ...]
+
+    @property
+    def ratios(self) -> np.ndarray:
+        return np.array(self.peer) / np.array(self.ours)
+
+    @property
+    def median(self) -> float:
+        return float(np.median(self.ratios))
+
+    @property
+    def spread(self) -> tuple[float, float]:
+        """The 10 % and 90 % quantiles of the ratio."""
+        low, high = np.quantile(self.ratios, (0.1, 0.9))
+        return float(low), float(high)
+
+    @property
+    def verdict(self) -> str:
+        """Whether the median reaches the target."""
+        if self.row.at_least is None:
+            return "information"
+        return "ok" if self.median >= self.row.at_least else "below target"
+
+
+def measure(row: Row, repeats: int) -> Result:
+    """Warm up, then measure ours and the peer by turns."""
+    ours = row.ours(row.updates)
+    ours.measure()
+    peer = fastest([build(row.updates) for build in row.peers])
+    pairs = [(ours.seconds_per_unit(), peer.seconds_per_unit()) for _ in range(repeats)]
+    return Result(row, ours.name, peer.name, *zip(*pairs, strict=True))
+
+
+def fastest(tasks: list[Task]) -> Task:
+    """The fastest of some tasks, all of them warm."""
+    for task in tasks:
+        task.measure()
+    if len(tasks) == 1:
+        return tasks[0]
+    return min(tasks, key=lambda task: min(task.seconds_per_unit() for _ in range(3)))

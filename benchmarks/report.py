@@ -1,0 +1,106 @@
+"""The table of results: on the terminal, as Markdown and as JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.table import Table
+
+from benchmarks.harness import Result, Row
+
+CAPTION = "ratio = peer's time / our time, median (10 %–90 % quantiles) of interleaved repetitions: bigger is better"
+PACKAGES = ("lockstep-mcmc", "jax", "jaxlib", "numpy", "blackjax", "numba")
+HEAD = ("row", "what is measured", "ours", "peer's", "peer", "ratio", "target", "")
+STYLES = {"ok": "green", "below target": "bold red", "information": "dim"}
+
+
+def table(results: Sequence[Result]) -> Table:
+    shown = Table(*HEAD, caption=CAPTION)
+    for result in results:
+        *cells, verdict = line(result)
+        shown.add_row(*cells, f"[{STYLES[verdict]}]{verdict}")
+    return shown
+
+
+def listing(rows: Sequence[Row]) -> Table:
+    shown = Table("row", "what is measured", "target")
+    for row in rows:
+        shown.add_row(row.name, row.measures, target(row))
+    return shown
+
+
+def line(result: Result) -> tuple[str, ...]:
+    low, high = result.spread
+    return (
+        result.row.name,
+        f"{result.row.measures}, one {result.row.unit}",
+        duration(float(np.median(result.ours))),
+        duration(float(np.median(result.peer))),
+        result.peer_name,
+        f"{result.median:.2f} ({low:.2f}–{high:.2f})",
+        target(result.row),
+        result.verdict,
+    )
+
+
+def target(row: Row) -> str:
+    return "" if row.at_least is None else f"≥ {row.at_least:.3g}"
+
+
+def duration(seconds: float) -> str:
+    for scale, symbol in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
+        if seconds >= scale:
+            return f"{seconds / scale:.3g} {symbol}"
+    return f"{seconds / 1e-9:.3g} ns"
+
+
+def machine() -> dict[str, Any]:
+    """Where and on what the measurements are taken, asked before the first row: the load is that of other jobs."""
+    return {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "platform": platform.platform(),
+        "processors": os.cpu_count(),
+        "load before": os.getloadavg()[0],
+        "python": platform.python_version(),
+        **{package: version(package) for package in PACKAGES},
+    }
+
+
+def write(results: Sequence[Result], where: dict[str, Any], folder: Path, name: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    where = {**where, "load after": os.getloadavg()[0]}
+    data = {"machine": where, "rows": [as_dict(result) for result in results]}
+    (folder / f"{name}.json").write_text(json.dumps(data, indent=2) + "\n")
+    (folder / f"{name}.md").write_text(markdown(results, where))
+
+
+def as_dict(result: Result) -> dict[str, Any]:
+    row, (low, high) = result.row, result.spread
+    return {
+        "name": row.name,
+        "measures": row.measures,
+        "peer": result.peer_name,
+        "median": result.median,
+        "quantile_10": low,
+        "quantile_90": high,
+        "at_least": row.at_least,
+        "verdict": result.verdict,
+        "unit": row.unit,
+        "ours_seconds": result.ours,
+        "peer_seconds": result.peer,
+    }
+
+
+def markdown(results: Sequence[Result], where: dict[str, Any]) -> str:
+    rows = [HEAD, ("---",) * len(HEAD), *(line(result) for result in results)]
+    lines = ["| " + " | ".join(cells) + " |" for cells in rows]
+    facts = ", ".join(f"{name} {value}" for name, value in where.items())
+    return "\n".join(["# Benchmarks", "", *lines, "", f"{CAPTION[0].upper()}{CAPTION[1:]}.", "", f"{facts}.", ""])

@@ -1,0 +1,26 @@
+"""Checks of kernels: exact transition matrices on finite spaces, pointwise balance, involutions, symmetry, order."""
+
+from lockstep.check.balance import balance, involution
+from lockstep.check.finding import Finding
+from lockstep.check.law import Law, as_law, product
+from lockstep.check.matrix import balance_error, stationarity_error, stationary, total_variation, transition_matrix
+from lockstep.check.order import asymptotic_variance, minorization, peskun
+from lockstep.check.symmetry import symmetry
+
+__all__ = [
+    "Finding",
+    "Law",
+    "as_law",
+    "asymptotic_variance",
+    "balance",
+    "balance_error",
+    "involution",
+    "minorization",
+    "peskun",
+    "product",
+    "stationarity_error",
+    "stationary",
+    "symmetry",
+    "total_variation",
+    "transition_matrix",
+]

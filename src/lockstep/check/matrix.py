@@ -1,0 +1,174 @@
+"""Transition matrices on finite spaces, built from a kernel's own proposal and ratio."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from lockstep.check.law import Law, as_law
+from lockstep.compose import Cycle, Mixture
+from lockstep.kernel import MetropolisHastings
+from lockstep.precision import canonical, double_precision
+from lockstep.types import Array, describe, one_of
+
+
+def transition_matrix(kernel: Any, states: Any, law: Any = None) -> np.ndarray:
+    """The transition matrix of a kernel on a finite space, as exact as sums of floats are.
+
+    The kernel's own proposal and ratio are called at every pair of states and every value of the noise; the accept step
+    is integrated analytically, P(accept) = min(1, e^{log ratio}).
+
+    Parameters
+    ----------
+    kernel
+        A kernel whose proposal can be enumerated (it has a method ``law(position)``, as `Finite` has), or a `Cycle` or
+        `Mixture` of such.
+    states
+        All positions of the space, with a leading axis over them.
+    law
+        The finite law of the ratio's noise: a pair (values, weights), or None where there is none. `product` joins laws
+        for ratios with several noises. For a `Cycle` or `Mixture`: a list, one law a kernel.
+
+    Returns
+    -------
+    numpy.ndarray
+        Rows sum to 1. For a kernel that remembers a random estimate the states are pairs: pair ``i * K + k`` is state i
+        with the memory made by value k of the law.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp, numpy as np, lockstep as ls
+    >>> log_pi = np.array([0.0, -0.7, 0.4])
+    >>> kernel = ls.standard(lambda state: jnp.asarray(log_pi)[state], ls.Finite(np.full((3, 3), 1 / 3)))
+    >>> matrix = ls.check.transition_matrix(kernel, np.arange(3))
+    >>> ls.check.stationarity_error(matrix, np.exp(log_pi)) < 1e-15
+    True
+    """
+    if isinstance(kernel, (Cycle, Mixture)):
+        return _composed(kernel, states, law)
+    if not isinstance(kernel, MetropolisHastings):
+        raise TypeError(f"transition_matrix takes kernels of one accept/reject, Cycle or Mixture; got {kernel!r}")
+    if not hasattr(kernel.proposal, "law"):
+        raise TypeError(
+            f"transition_matrix needs a proposal with a method law(position) that enumerates its candidates, such as "
+            f"ls.Finite; {type(kernel.proposal).__name__} has none"
+        )
+    if getattr(kernel.ratio, "correlation", None) is not None:
+        raise ValueError(
+            "transition_matrix: correlated noise leaves every finite set; test such a kernel by invariance"
+        )
+    law = as_law(law)
+    with double_precision():
+        kernel, states = canonical(kernel, "kernel"), canonical(states, "states")
+        law = Law(jax.tree.map(jnp.asarray, law.values), jnp.asarray(law.weights))
+        return _pairs(kernel, states, law) if kernel.is_memory_random else _simple(kernel, states, law)
+
+
+def _simple(kernel: Any, states: Any, law: Law) -> np.ndarray:
+    count = len(jax.tree.leaves(states)[0])
+    matrix = np.zeros((count, count))
+    for i in range(count):
+        position = one_of(states, i)
+        for noise, probability in zip(*kernel.proposal.law(position), strict=True):
+            candidate, log_proposal_ratio = kernel.proposal(jnp.asarray(noise), position)
+            j = _index(candidate, states)
+            if j != i:
+                matrix[i, j] += probability * _acceptance(kernel, law, position, candidate, log_proposal_ratio)
+        matrix[i, i] += 1 - matrix[i].sum()
+    return matrix
+
+
+@jax.jit
+def _acceptance(kernel: Any, law: Law, position: Any, candidate: Any, log_proposal_ratio: Array) -> Array:
+    memory = kernel.init(position).memory
+
+    def probability(noise: Any) -> Array:
+        log_ratio, *_ = kernel.ratio(noise, position, memory, candidate, log_proposal_ratio)
+        return _accept(log_ratio)
+
+    return jnp.sum(law.weights * _over_noise(probability, law))
+
+
+@jax.jit
+def _pair_acceptances(kernel: Any, law: Law, position: Any, candidate: Any, log_proposal_ratio: Array) -> Array:
+    def probability(old_noise: Any, noise: Any) -> Array:
+        memory = kernel.ratio.init(old_noise, position)
+        log_ratio, *_ = kernel.ratio(noise, position, memory, candidate, log_proposal_ratio)
+        return _accept(log_ratio)
+
+    return _over_noise(lambda old: _over_noise(lambda new: probability(old, new), law), law) * law.weights
+
+
+def _pairs(kernel: Any, states: Any, law: Law) -> np.ndarray:
+    count, values = len(jax.tree.leaves(states)[0]), len(law.weights)
+    matrix = np.zeros((count, values, count, values))
+    for i in range(count):
+        position = one_of(states, i)
+        for noise, probability in zip(*kernel.proposal.law(position), strict=True):
+            candidate, log_proposal_ratio = kernel.proposal(jnp.asarray(noise), position)
+            accepted = _pair_acceptances(kernel, law, position, candidate, log_proposal_ratio)
+            matrix[i, :, _index(candidate, states), :] += probability * np.asarray(accepted)
+    square = matrix.reshape(count * values, count * values)
+    square[np.diag_indices(count * values)] += 1 - square.sum(axis=1)
+    return square
+
+
+def _composed(kernel: Any, states: Any, law: Any) -> np.ndarray:
+    laws = law if isinstance(law, list) else [law] * len(kernel.kernels)
+    matrices = [transition_matrix(k, states, k_law) for k, k_law in zip(kernel.kernels, laws, strict=True)]
+    if isinstance(kernel, Mixture):
+        return np.tensordot(np.asarray(kernel.weights), matrices, axes=1)
+    result = matrices[0]
+    for matrix in matrices[1:]:
+        result = result @ matrix
+    return result
+
+
+def stationary(matrix: Any) -> np.ndarray:
+    """The stationary probabilities of a transition matrix."""
+    matrix = np.asarray(matrix)
+    equations = np.vstack([matrix.T - np.eye(len(matrix)), np.ones(len(matrix))])
+    return np.linalg.lstsq(equations, np.eye(len(matrix) + 1)[-1], rcond=None)[0]
+
+
+def stationarity_error(matrix: Any, weights: Any) -> float:
+    """The largest entry of |π P - π|, for π proportional to ``weights``."""
+    pi = np.asarray(weights, float) / np.sum(weights)
+    return float(np.max(np.abs(pi @ matrix - pi)))
+
+
+def balance_error(matrix: Any, weights: Any) -> float:
+    """The largest violation of detailed balance, |π_i P_ij - π_j P_ji|."""
+    pi = np.asarray(weights, float) / np.sum(weights)
+    flow = pi[:, None] * np.asarray(matrix)
+    return float(np.max(np.abs(flow - flow.T)))
+
+
+def total_variation(first: Any, second: Any) -> float:
+    """The total variation distance of two laws, given by weights."""
+    first, second = (np.asarray(w, float) / np.sum(w) for w in (first, second))
+    return float(np.sum(np.abs(first - second)) / 2)
+
+
+def _accept(log_ratio: Array) -> Array:
+    return jnp.where(jnp.isnan(log_ratio), 0.0, jnp.exp(jnp.minimum(log_ratio, 0.0)))
+
+
+def _over_noise(function: Any, law: Law) -> Array:
+    if not jax.tree.leaves(law.values):
+        return jnp.full(law.weights.shape, function(law.values))
+    return jax.vmap(function)(law.values)
+
+
+def _index(candidate: Any, states: Any) -> int:
+    is_equal = [
+        np.all(np.asarray(state) == np.asarray(leaf), axis=tuple(range(1, np.ndim(state))))
+        for state, leaf in zip(jax.tree.leaves(states), jax.tree.leaves(candidate), strict=True)
+    ]
+    where = np.flatnonzero(np.all(is_equal, axis=0))
+    if where.size != 1:
+        raise ValueError(f"states: the candidate {describe(candidate)} is {where.size} times among them, not once")
+    return int(where[0])

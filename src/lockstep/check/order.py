@@ -1,0 +1,122 @@
+"""Peskun's order of a randomized chain and its standard chain, and the paper's condition for minorization."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+
+from lockstep.check.finding import Finding
+from lockstep.check.law import as_law
+from lockstep.check.matrix import stationary, transition_matrix
+from lockstep.kernel import MetropolisHastings
+from lockstep.precision import canonical, double_precision
+from lockstep.ratios import Randomized
+from lockstep.types import describe, one_of
+
+
+def asymptotic_variance(matrix: Any, function: Any) -> float:
+    """The asymptotic variance of averages of a function along a chain, by the fundamental matrix.
+
+    With Z = (I - P + 1π)⁻¹ and f centred: ⟨f, (2Z - I) f⟩_π.
+    """
+    matrix = np.asarray(matrix)
+    pi = stationary(matrix)
+    f = np.asarray(function, float) - pi @ np.asarray(function, float)
+    fundamental = np.linalg.inv(np.eye(len(pi)) - matrix + pi[None, :])
+    return float((pi * f) @ (2 * fundamental @ f - f))
+
+
+def peskun(
+    kernel: Any, standard: Any, states: Any, law: Any = None, functions: Any = None, tolerance: float = 1e-12
+) -> Finding:
+    """Whether a randomized chain stands below its standard chain on a finite space, as the paper's Appendix A says.
+
+    That is ``α_ξ(θ, θ') ≤ α(θ, θ')`` for every pair, and so a larger asymptotic variance for every function.
+
+    Parameters
+    ----------
+    kernel, standard
+        The randomized kernel, and the standard kernel with the same proposal and target.
+    states, law
+        As in `transition_matrix`.
+    functions
+        Functions on the states, one a row; by default the indicator of each state.
+    tolerance
+        For rounding.
+    """
+    below, above = transition_matrix(kernel, states, law), transition_matrix(standard, states)
+    count = len(above)
+    excess = (below - above)[~np.eye(count, dtype=bool)]
+    rows = np.eye(count) if functions is None else np.atleast_2d(functions)
+    variances = np.array([[asymptotic_variance(m, row) for m in (above, below)] for row in rows])
+    gains = variances[:, 0] - variances[:, 1]
+    residual = float(max(excess.max(), gains.max()))
+    ratios = variances[:, 1] / variances[:, 0]
+    is_ok = bool(excess.max() <= tolerance and gains.max() <= tolerance * max(1.0, variances.max()))
+    sentence = (
+        f"every move is at most as likely as in the standard chain, and asymptotic variances are "
+        f"{ratios.min():.3f} to {ratios.max():.3f} times as large"
+        if is_ok
+        else f"a move is more likely than in the standard chain by {excess.max():.3g}, or a variance smaller by "
+        f"{gains.max():.3g}: this is no randomization of that chain"
+    )
+    return Finding(is_ok, sentence, residual, None, {"variances": variances})
+
+
+def minorization(
+    kernel: Any, positions: Any, candidates: Any, law: Any = None, replicates: int = 10_000, seed: int = 0
+) -> Finding:
+    """The ε of the paper's condition, ``Pr(ξ(f(X); θ', θ)/ξ(X; θ, θ') |f'(X)| ≥ 1) ≥ ε``, over given pairs.
+
+    If ε > 0 holds everywhere, the randomized chain inherits irreducibility and minorization from the standard one:
+    P_ξ ≥ ε P. The smallest probability over the pairs given is ``values["epsilon"]``.
+
+    Parameters
+    ----------
+    kernel
+        With a `Randomized` ratio.
+    positions, candidates
+        Pairs, with a leading axis over them; both directions are looked at.
+    law
+        The finite law of the randomization's noise, for an exact answer; None: Monte Carlo.
+    replicates, seed
+        Of the Monte Carlo estimate.
+    """
+    if not isinstance(kernel, MetropolisHastings) or not isinstance(kernel.ratio, Randomized):
+        raise TypeError(f"minorization takes a kernel with a Randomized ratio; got {kernel!r}")
+    with double_precision():
+        kernel = canonical(kernel, "kernel")
+        points, others = canonical(positions, "positions"), canonical(candidates, "candidates")
+        here, there = (
+            jax.tree.map(lambda a, b: jnp.concatenate([a, b]), *p) for p in ((points, others), (others, points))
+        )
+        randomization = kernel.ratio.randomization
+        if law is None:
+            noise = randomization.noise(jr.key(seed), one_of(here, 0), (replicates,))
+            weights = np.full(replicates, 1 / replicates)
+        else:
+            noise, weights = as_law(law)
+            noise = jax.tree.map(jnp.asarray, noise)
+
+        def share(position: Any, candidate: Any) -> Any:
+            def log_weight(noise: Any) -> Any:
+                return randomization.log_weight(randomization.sample(noise, position, candidate), position, candidate)
+
+            return jnp.sum(weights * (jax.vmap(log_weight)(noise) >= 0))
+
+        shares = np.asarray(jax.vmap(share)(here, there))
+    worst = int(np.argmin(shares))
+    epsilon = min(float(shares[worst]), 1.0)
+    error = 0.0 if law is not None else float(np.sqrt(epsilon * (1 - epsilon) / replicates))
+    where = {"position": one_of(here, worst), "candidate": one_of(there, worst)}
+    place = f"at θ = {describe(where['position'])}, θ' = {describe(where['candidate'])}"
+    sentence = f"ε = {epsilon:.4g}" + (f" ± {error:.1g}" if error else "") + f", smallest {place}"
+    if not epsilon > 0:
+        sentence += "; no ε > 0 was found: the condition may fail there"
+    return Finding(
+        epsilon > 0, sentence, 1 - epsilon, where, {"epsilon": epsilon, "epsilon_se": error, "shares": shares}
+    )

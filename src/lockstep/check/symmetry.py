@@ -1,0 +1,78 @@
+"""Whether an estimator's variance is the same in both directions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.random as jr
+import numpy as np
+from scipy.special import ndtri
+
+from lockstep.check.finding import Finding
+from lockstep.kernel import require_protocol
+from lockstep.precision import canonical, double_precision
+from lockstep.types import Estimator, describe, one_of
+
+FALSE_ALARMS = 1e-4
+
+
+def symmetry(estimator: Any, positions: Any, candidates: Any, replicates: int = 2000, seed: int = 0) -> Finding:
+    """Whether the variance of an estimate of D is the same from θ to θ' as from θ' to θ.
+
+    `ls.penalty` and `ls.corrected` need that; `ls.estimators.two_sided` brings it about.
+
+    Parameters
+    ----------
+    estimator
+        The estimator.
+    positions, candidates
+        Pairs, with a leading axis over them: where the chain goes, best where D is near 0.
+    replicates
+        How many estimates to make in each direction at each pair.
+    seed
+        Of those.
+
+    Returns
+    -------
+    Finding
+        ``residual`` is the largest |log(forward variance / reverse variance)|; the check fails where that is
+        significant over all pairs, with one false alarm in 10,000.
+    """
+    require_protocol(estimator, Estimator, "estimator", "an estimator such as ls.estimators.mean(sample, count)")
+    with double_precision():
+        estimator = canonical(estimator, "estimator")
+        points, others = canonical(positions, "positions"), canonical(candidates, "candidates")
+        pairs = len(jax.tree.leaves(points)[0])
+        keys = jr.split(jr.key(seed), 2)
+        logs, errors = [], []
+        for key, here, there in ((keys[0], points, others), (keys[1], others, points)):
+            values = np.asarray(_values(estimator, key, here, there, replicates))
+            centred = values - values.mean(axis=1, keepdims=True)
+            variance = centred.var(axis=1)
+            kurtosis = (centred**4).mean(axis=1) / np.where(variance > 0, variance, 1.0) ** 2
+            logs.append(np.log(np.maximum(variance, np.finfo(float).tiny)))
+            errors.append(np.maximum(kurtosis - 1, 0) / replicates)
+    log_ratio = logs[0] - logs[1]
+    scores = np.abs(log_ratio) / np.sqrt(np.maximum(errors[0] + errors[1], 1e-12))
+    worst = int(np.argmax(scores))
+    is_ok = bool(scores[worst] < -ndtri(FALSE_ALARMS / 2 / pairs))
+    where = {"position": one_of(points, worst), "candidate": one_of(others, worst)}
+    ratio = float(np.exp(log_ratio[worst]))
+    sentence = (
+        f"the variance is the same in both directions at {pairs} pairs, as far as {replicates:,} estimates tell"
+        if is_ok
+        else f"the variance from θ = {describe(where['position'])} to θ' = {describe(where['candidate'])} is "
+        f"{ratio:.3g} times that of the way back; penalty and corrected need a symmetric variance: use "
+        f"ls.estimators.two_sided"
+    )
+    return Finding(is_ok, sentence, float(np.abs(log_ratio[worst])), where, {"variance_ratios": np.exp(log_ratio)})
+
+
+def _values(estimator: Any, key: Any, here: Any, there: Any, replicates: int) -> Any:
+    def at_pair(key: Any, position: Any, candidate: Any) -> Any:
+        noise = estimator.noise(key, position, (replicates,))
+        return jax.vmap(lambda n: estimator(n, position, candidate).value)(noise)
+
+    pairs = len(jax.tree.leaves(here)[0])
+    return jax.vmap(at_pair)(jr.split(key, pairs), here, there)

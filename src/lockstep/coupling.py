@@ -1,0 +1,207 @@
+"""Two kernels driven by the same noise: the paper's coupling.
+
+Both legs draw their noise from the same key. Proposal and accept noise are then equal bit for bit, and the noise of the
+ratios is equal where they share a ``draw`` and a count.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from lockstep.kernel import MetropolisHastings
+from lockstep.parts import is_alike, is_concrete, namespace, part
+from lockstep.types import Array, Info, Key, Position, Shape, State
+
+
+class Pair(NamedTuple):
+    """The positions of two coupled chains; as an initial position, two different starts."""
+
+    first: Position
+    second: Position
+
+
+class CoupledState(NamedTuple):
+    """The states of both chains, and whether their positions are equal."""
+
+    first: State
+    second: State
+    is_equal: Array
+
+    @property
+    def position(self) -> Pair:
+        return Pair(self.first.position, self.second.position)
+
+
+class CoupledInfo(NamedTuple):
+    """What happened to both chains.
+
+    ``marks``: they were equal and decided otherwise, so that they separate. ``gaps``: the probability of that,
+    |α₁ - α₂|, where they were equal, else 0. ``is_equal``: they are equal after the update.
+    """
+
+    first: Info
+    second: Info
+    marks: Array
+    gaps: Array
+    is_equal: Array
+
+    @property
+    def summed(self) -> tuple[str, ...]:
+        """What is added up over the interval of a thinned draw."""
+        return ("gaps",)
+
+
+class ShadowedInfo(NamedTuple):
+    """What happened to the exact chain, and what the approximate kernel would have done in its place.
+
+    ``marks``: the two decisions differ (the paper's B_t). ``gaps``: the probability of that, |α₁ - α₂|.
+    """
+
+    exact: Info
+    approximate: Info
+    marks: Array
+    gaps: Array
+
+    @property
+    def summed(self) -> tuple[str, ...]:
+        """What is added up over the interval of a thinned draw."""
+        return ("gaps",)
+
+
+@part
+class Coupled:
+    """Two chains, one noise: they separate, shadow one another, and may coalesce and branch again.
+
+    Marginally each chain is its kernel alone. Equality is carried as a flag: equal chains stay equal while they decide
+    alike, and chains that differ become equal when both accept the same candidate of an independence proposal.
+
+    Parameters
+    ----------
+    first, second
+        Kernels with the same proposal.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp, jax.random as jr, lockstep as ls
+    >>> def log_density(theta):
+    ...     return -0.5 * jnp.sum(theta**2)
+    >>> def one_sample(noise, position, candidate):
+    ...     return log_density(candidate) - log_density(position) + noise
+    >>> noisy = ls.estimators.mean(one_sample, 8, draw=lambda key, count: jr.normal(key, (count,)))
+    >>> walk = ls.RandomWalk(1.0)
+    >>> exact = ls.penalty(ls.estimators.known_variance(noisy, 1 / 8), walk)
+    >>> run = ls.sample(ls.Coupled(exact, ls.naive(noisy, walk)), jnp.zeros(2), draws=200, chains=2, seed=1)
+    >>> run.positions.first.shape, run.info.marks.shape
+    ((2, 200, 2), (2, 200))
+    """
+
+    first: MetropolisHastings
+    second: MetropolisHastings
+
+    def __post_init__(self) -> None:
+        _require_coupling(self.first, self.second, "Coupled", ("first", "second"))
+
+    def noise(self, key: Key, position: Position, shape: Shape = ()) -> tuple[Any, Any]:
+        here = position.first if isinstance(position, Pair) else position
+        return self.first.noise(key, here, shape), self.second.noise(key, here, shape)
+
+    def init(self, position: Position, key: Key | None = None) -> CoupledState:
+        """The state at one position of both chains, or at a `Pair` of positions."""
+        is_pair = isinstance(position, Pair)
+        first, second = position if is_pair else (position, position)
+        return CoupledState(self.first.init(first, key), self.second.init(second, key), np.bool_(not is_pair))
+
+    def move(self, state: CoupledState, noise: tuple[Any, Any]) -> tuple[CoupledState, CoupledInfo]:
+        first, info = self.first.move(state.first, noise[0])
+        second, other = self.second.move(state.second, noise[1])
+        is_shared = info.is_accepted == other.is_accepted
+        is_merged = info.is_accepted & other.is_accepted & bool(getattr(self.first.proposal, "is_independent", False))
+        is_equal = (state.is_equal & is_shared) | is_merged
+        marks = state.is_equal & ~is_shared
+        return CoupledState(first, second, is_equal), CoupledInfo(
+            info, other, marks, _gap(info, other) * state.is_equal, is_equal
+        )
+
+    def step(self, rng_key: Key, state: CoupledState) -> tuple[CoupledState, CoupledInfo]:
+        return self.move(state, self.noise(rng_key, state.position))
+
+    is_memory_random = property(lambda self: self.first.is_memory_random or self.second.is_memory_random)
+
+
+@part
+class Shadowed:
+    """One exact chain, and marks where the approximate kernel would have decided otherwise (the paper's Algorithm 7).
+
+    Between marks the approximate chain, started behind the last mark, walks in lockstep with the exact one.
+
+    Parameters
+    ----------
+    exact
+        The kernel that moves the chain.
+    approximate
+        The kernel whose decisions are compared, with the same proposal. It must not remember a random estimate: what
+        it would remember depends on a path that it has not taken.
+
+    See Also
+    --------
+    lockstep.separation.summary : separation times from such a run.
+    """
+
+    exact: MetropolisHastings
+    approximate: MetropolisHastings
+
+    def __post_init__(self) -> None:
+        _require_coupling(self.exact, self.approximate, "Shadowed", ("exact", "approximate"))
+        if self.approximate.is_memory_random:
+            raise ValueError(
+                "Shadowed: the approximate kernel remembers a random estimate (pseudo-marginal, auxiliary variable), "
+                "which it does not have at states of another chain; use ls.Coupled, in which it walks its own path"
+            )
+
+    def noise(self, key: Key, position: Position, shape: Shape = ()) -> tuple[Any, Any]:
+        return self.exact.noise(key, position, shape), self.approximate.noise(key, position, shape)
+
+    def init(self, position: Position, key: Key | None = None) -> State:
+        return self.exact.init(position, key)
+
+    def move(self, state: State, noise: tuple[Any, Any]) -> tuple[State, ShadowedInfo]:
+        moved, info = self.exact.move(state, noise[0])
+        _, other = self.approximate.move(self.approximate.init(state.position), noise[1])
+        return moved, ShadowedInfo(info, other, info.is_accepted != other.is_accepted, _gap(info, other))
+
+    def step(self, rng_key: Key, state: State) -> tuple[State, ShadowedInfo]:
+        return self.move(state, self.noise(rng_key, state.position))
+
+    is_memory_random = property(lambda self: self.exact.is_memory_random)
+    exact_when = property(lambda self: self.exact.exact_when)
+
+
+def _gap(first: Info, second: Info) -> Array:
+    """|α₁ - α₂|, the probability that a shared accept variable falls between the two."""
+    array_module = namespace(first.log_ratio)
+    alphas = (array_module.exp(array_module.minimum(info.log_ratio, 0.0)) for info in (first, second))
+    one, other = (array_module.where(array_module.isnan(alpha), 0.0, alpha) for alpha in alphas)
+    return array_module.abs(one - other)
+
+
+def _require_coupling(first: Any, second: Any, name: str, arguments: tuple[str, str]) -> None:
+    for kernel, argument in zip((first, second), arguments, strict=True):
+        if not isinstance(kernel, MetropolisHastings):
+            raise TypeError(
+                f"{argument} of {name} must be a kernel of one accept/reject such as ls.naive(...); got {kernel!r}"
+            )
+    if not _is_equal(first.proposal, second.proposal):
+        raise ValueError(
+            f"{name}: the kernels have different proposals, {first.proposal!r} and {second.proposal!r}; drawn from "
+            f"the same key these are no coupling. Give both the same proposal"
+        )
+
+
+def _is_equal(first: Any, second: Any) -> bool:
+    if not is_alike(first, second):
+        return False
+    leaves = list(zip(jax.tree.leaves(first), jax.tree.leaves(second), strict=True))
+    return not is_concrete(leaves) or all(np.array_equal(a, b) for a, b in leaves)

@@ -1,0 +1,154 @@
+"""Users' functions: wrapped once, and checked where they are called."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from lockstep.arguments import is_array, shapes
+from lockstep.parts import is_key, part, set_field, show, static
+
+T = TypeVar("T")
+
+
+def call_checked(function: Callable[..., Any], name: str, arguments: tuple[Any, ...]) -> Any:
+    """Call a user's function; a tracing failure becomes an error that names the function and the remedy.
+
+    Other errors arrive as they are, with a note of what was called.
+    """
+    try:
+        return function(*arguments)
+    except (jax.errors.JAXTypeError, jax.errors.JAXIndexError) as error:
+        reason = str(error).split("\n", 1)[0]
+        raise TypeError(
+            f"{name} is not a JAX function: it needs the values of its arguments, which are not known while it is "
+            f"being compiled. Write it with jax.numpy and jax.random instead of numpy, math or `if`. ({reason})"
+        ) from error
+    except Exception as error:
+        _require_arity(function, name, arguments)
+        given = ", ".join("a random key" if is_key(argument) else shapes(argument) for argument in arguments)
+        error.add_note(f"{name} was called with {given}.")
+        raise
+
+
+def _require_arity(function: Any, name: str, arguments: tuple[Any, ...]) -> None:
+    """Refuse a function that cannot take that many arguments."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return
+    try:
+        signature.bind(*arguments)
+    except TypeError as error:
+        raise TypeError(
+            f"{name} must take {len(arguments)} positional argument{'s' * (len(arguments) > 1)}, but its signature is "
+            f"{signature} ({error})"
+        ) from None
+
+
+def arity(function: Any) -> int:
+    """How many positional arguments a function takes without being given defaults; 0 if that cannot be seen."""
+    if isinstance(function, jax.tree_util.Partial):
+        return arity(function.func) - len(function.args)
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return 0
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return sum(p.kind in positional and p.default is p.empty for p in parameters)
+
+
+def as_function(function: Any, name: str) -> Any:
+    """Wrap a user's callable once, so that it is a pytree node whose data are leaves; parts stay as they are."""
+    if not callable(function):
+        raise TypeError(f"{name} must be a function, not {function!r}")
+    if isinstance(function, type):
+        raise TypeError(f"{name} must be a function, not the class {function.__name__}; give an instance of it")
+    if callable(getattr(function, "noise", None)):
+        raise TypeError(f"{name} must be a function, not {function!r}; are the arguments in the right order?")
+    if jax.tree_util.all_leaves([function]):
+        return jax.tree_util.Partial(function)
+    return function
+
+
+def wrapped(kind: type[T], function: Any, name: str) -> T:
+    """A user's function as a `Function` or a `Scalar`, wrapped once."""
+    return function if isinstance(function, kind) else kind(function, name)  # type: ignore[call-arg]
+
+
+@part
+class Function:
+    """A user's function of any result, checked where it is called."""
+
+    function: Any
+    name: str = static()
+
+    def __post_init__(self) -> None:
+        set_field(self, "function", as_function(self.function, self.name))
+
+    def __call__(self, *arguments: Any) -> Any:
+        return _as_arrays(call_checked(self.function, self.name, arguments), self.name)
+
+    def __repr__(self) -> str:
+        return show(self.function)
+
+
+@part
+class Scalar:
+    """A user's function that must return one real number; whatever its dtype, the result is a float."""
+
+    function: Any
+    name: str = static()
+
+    def __post_init__(self) -> None:
+        set_field(self, "function", as_function(self.function, self.name))
+
+    def __call__(self, *arguments: Any) -> Any:
+        return as_scalar(call_checked(self.function, self.name, arguments), self.name)
+
+    def __repr__(self) -> str:
+        return show(self.function)
+
+
+def _as_arrays(result: Any, name: str) -> Any:
+    """The result of a user's function if it is an array or a structure of arrays."""
+    if is_array(result):
+        return result
+    if result is None:
+        raise TypeError(f"{name} returned None; it must return an array (is a `return` missing?)")
+    for leaf in jax.tree.leaves(result):
+        if not is_array(leaf):
+            raise TypeError(f"{name} returned {leaf!r}; it must return an array or a structure of arrays")
+    return result
+
+
+def as_scalar(result: Any, name: str) -> Any:
+    """The result of a user's function as one float, or an error that says what it returned instead."""
+    if isinstance(result, (float, np.floating)):
+        return np.float64(result)
+    if result is None:
+        raise TypeError(f"{name} returned None; it must return one real number (is a `return` missing?)")
+    if not jax.tree_util.all_leaves([result]):
+        raise TypeError(f"{name} returned {shapes(result)}; it must return one real number")
+    if not is_array(result) or is_key(result):
+        what = "a random key" if is_key(result) else repr(result)
+        raise TypeError(f"{name} returned {what}; it must return one real number")
+    dtype = jnp.result_type(result)
+    if dtype == np.bool_:
+        raise TypeError(
+            f"{name} returned a boolean; it must return one real number (a log density is "
+            f"jnp.where(condition, 0.0, -jnp.inf), not the condition)"
+        )
+    if np.issubdtype(dtype, np.complexfloating):
+        raise TypeError(f"{name} returned a complex number; it must return a real one (take .real if it is meant)")
+    if np.ndim(result):
+        raise ValueError(
+            f"{name} returned an array of shape {np.shape(result)}; it must return one number (sum over the "
+            f"components, for example with jnp.sum)"
+        )
+    return jnp.asarray(result, float) if isinstance(result, jax.Array) else np.float64(result)

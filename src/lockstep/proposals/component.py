@@ -1,0 +1,75 @@
+"""Proposals for one component of a position."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lockstep.arguments import shapes
+from lockstep.kernel import require_protocol
+from lockstep.parts import part, static
+from lockstep.types import Array, Key, Position, Proposal, Shape
+
+
+@part
+class Component:
+    """Moves one component of a position, named by its key, index or attribute; for component-wise updates.
+
+    Examples
+    --------
+    >>> import lockstep as ls
+    >>> ls.Component("sigma", ls.RandomWalk(0.1))
+    Component(where='sigma', proposal=RandomWalk(scale=0.1))
+    """
+
+    where: str | int = static()
+    proposal: Proposal
+
+    def __post_init__(self) -> None:
+        if isinstance(self.where, bool) or not isinstance(self.where, (str, int)):
+            raise TypeError(f"where of Component is {self.where!r}; it must be the key, index or name of a component")
+        require_protocol(self.proposal, Proposal, "proposal of Component", "a proposal such as ls.RandomWalk(scale)")
+
+    @property
+    def is_independent(self) -> bool:
+        return False
+
+    def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
+        return self.proposal.noise(key, self._get(position), shape)
+
+    def __call__(self, noise: Any, position: Position) -> tuple[Position, Array]:
+        component, log_proposal_ratio = self.proposal(noise, self._get(position))
+        return self._set(position, component), log_proposal_ratio
+
+    def require_start(self, position: Position) -> None:
+        """Refuse a component that its proposal would refuse."""
+        if hasattr(self.proposal, "require_start"):
+            self.proposal.require_start(self._get(position))
+
+    def _get(self, position: Position) -> Position:
+        try:
+            return getattr(position, self.where) if hasattr(position, "_fields") else position[self._index(position)]  # type: ignore[arg-type]
+        except (KeyError, IndexError, AttributeError, TypeError) as error:
+            raise ValueError(
+                f"where of Component is {self.where!r}, but the position, {shapes(position)}, has no component of that "
+                f"name or index; give one that it has"
+            ) from error
+
+    def _set(self, position: Position, component: Position) -> Position:
+        if hasattr(position, "_fields"):
+            return position._replace(**{str(self.where): component})
+        if isinstance(position, dict):
+            return {**position, self.where: component}
+        index = self._index(position)
+        if isinstance(position, (tuple, list)):
+            return type(position)(component if i == index else old for i, old in enumerate(position))
+        if isinstance(position, np.ndarray):
+            candidate = position.copy()
+            candidate[index] = component
+            return candidate
+        return position.at[index].set(component)
+
+    def _index(self, position: Position) -> Any:
+        """``where`` as it counts from the front; JAX would let an index beyond the end pass."""
+        return self.where if isinstance(position, dict) else range(len(position))[self.where]  # type: ignore[index]

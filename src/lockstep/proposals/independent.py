@@ -1,0 +1,156 @@
+"""Independence proposals: a candidate that does not depend on the position."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import jax.scipy.linalg
+import numpy as np
+
+from lockstep import flat
+from lockstep.arguments import shapes
+from lockstep.functions import Function, Scalar
+from lockstep.parts import is_alike, is_concrete, is_floating, namespace, part, set_field, vectorize
+from lockstep.proposals.scales import scale_of, stretch, vector_of
+from lockstep.types import Array, Key, Position, Shape
+
+
+class Candidate(NamedTuple):
+    """The noise of an independence proposal: the candidate itself, and its log density."""
+
+    position: Position
+    log_density: Array
+
+
+@part
+class IndependentNormal:
+    """Independent normal candidates: θ' = mean + L z, whatever the position.
+
+    Parameters
+    ----------
+    mean
+        A number, a vector, or a structure like the position.
+    scale
+        A standard deviation, a vector of them, or a Cholesky factor, as in `RandomWalk`.
+    """
+
+    mean: Array
+    scale: Array
+
+    is_independent = True
+
+    def __post_init__(self) -> None:
+        set_field(self, "mean", vector_of(self.mean, "mean of IndependentNormal"))
+        set_field(self, "scale", scale_of(self.scale, "scale of IndependentNormal"))
+
+    def noise(self, key: Key, position: Position, shape: Shape = ()) -> Candidate:
+        flat.require_floating(position, "IndependentNormal")
+        flat.require_size(self.mean, position, "mean of IndependentNormal")
+        flat.require_size(self.scale, position, "scale of IndependentNormal", is_matrix_allowed=True)
+        z = jr.normal(key, (*shape, flat.size(position)), float)
+        candidate = flat.unflatten(self.mean + stretch(self.scale, z), position, shape)
+        return Candidate(candidate, -0.5 * jnp.sum(z**2, axis=-1))
+
+    def __call__(self, noise: Candidate, position: Position) -> tuple[Position, Array]:
+        centred = flat.flatten(position, namespace(noise.log_density)) - self.mean
+        if np.ndim(self.scale) < 2:
+            z = centred / self.scale
+        else:
+            z = jax.scipy.linalg.solve_triangular(self.scale, centred, lower=True)
+        return noise.position, -0.5 * (z * z).sum() - noise.log_density
+
+
+@part
+class IndependentUniform:
+    """Independent candidates, uniform on the box from ``low`` to ``high`` in each component."""
+
+    low: Array
+    high: Array
+
+    is_independent = True
+
+    def __post_init__(self) -> None:
+        set_field(self, "low", vector_of(self.low, "low of IndependentUniform"))
+        set_field(self, "high", vector_of(self.high, "high of IndependentUniform"))
+        if not is_concrete((self.low, self.high)):
+            return
+        if self.low.ndim and self.high.ndim and self.low.shape != self.high.shape:
+            raise ValueError(
+                f"low of IndependentUniform has shape {self.low.shape} but high has shape {self.high.shape}; give each "
+                f"a number or one for each component"
+            )
+        if not np.all(self.low < self.high):
+            raise ValueError(
+                f"low of IndependentUniform is {self.low.tolist()}, not below high, {self.high.tolist()}; swap or "
+                f"widen them"
+            )
+
+    def noise(self, key: Key, position: Position, shape: Shape = ()) -> Position:
+        flat.require_floating(position, "IndependentUniform")
+        flat.require_size(self.low, position, "low of IndependentUniform")
+        flat.require_size(self.high, position, "high of IndependentUniform")
+        u = jr.uniform(key, (*shape, flat.size(position)), float)
+        return flat.unflatten(self.low + (self.high - self.low) * u, position, shape)
+
+    def __call__(self, noise: Position, position: Position) -> tuple[Position, Array]:
+        array_module = namespace(jax.tree.leaves(noise)[0])
+        here = flat.flatten(position, array_module)
+        is_inside = ((self.low <= here) & (here <= self.high)).all()
+        return noise, array_module.where(is_inside, 0.0, -np.inf)
+
+    def require_start(self, position: Position) -> None:
+        """Refuse to start where no candidate would ever be accepted."""
+        here = flat.flatten(position, np)
+        if not np.all((self.low <= here) & (here <= self.high)):
+            raise ValueError(
+                f"initial is {here.tolist()}, outside the box from low to high of IndependentUniform; start inside it"
+            )
+
+
+@part
+class Independent:
+    """Independent candidates from a sampler of your own.
+
+    Parameters
+    ----------
+    sample
+        ``sample(key)`` returns a candidate with the structure of the position.
+    log_density
+        ``log_density(position)``, the log density of what ``sample`` draws, up to a constant.
+    """
+
+    sample: Any
+    log_density: Any
+
+    is_independent = True
+
+    def __post_init__(self) -> None:
+        set_field(self, "sample", Function(self.sample, "sample of Independent"))
+        set_field(self, "log_density", Scalar(self.log_density, "log_density of Independent"))
+
+    def noise(self, key: Key, position: Position, shape: Shape = ()) -> Candidate:
+        def draw(key: Key) -> Candidate:
+            candidate = self.sample(key)
+            if not is_alike(candidate, position) or any(
+                np.shape(new) != np.shape(old) or (is_floating(new) and not is_floating(old))
+                for new, old in zip(jax.tree.leaves(candidate), jax.tree.leaves(position), strict=True)
+            ):
+                raise ValueError(
+                    f"sample of Independent returned {_kind(candidate)}, but the position is {_kind(position)}; it "
+                    f"must return a candidate like the position"
+                )
+            candidate = jax.tree.map(lambda new, old: jnp.asarray(new, jnp.result_type(old)), candidate, position)
+            return Candidate(candidate, self.log_density(candidate))
+
+        return vectorize(draw, len(shape))(key if not shape else jr.split(key, shape))
+
+    def __call__(self, noise: Candidate, position: Position) -> tuple[Position, Array]:
+        return noise.position, self.log_density(position) - noise.log_density
+
+
+def _kind(tree: Any) -> str:
+    dtypes = sorted({str(jnp.result_type(leaf)) for leaf in jax.tree.leaves(tree)})
+    return f"{shapes(tree)} and dtype {', '.join(dtypes)}"

@@ -1,0 +1,55 @@
+"""Hyperparameters of proposals: numbers, vectors and Cholesky factors, checked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import numpy as np
+
+from lockstep import flat
+from lockstep.arguments import real_numbers
+from lockstep.parts import is_concrete
+from lockstep.types import Array
+
+
+def numbers_like(value: Any, name: str) -> Array:
+    """Hyperparameters as a float array, flat if they come with the structure of a position."""
+    if not is_concrete(value):
+        return value
+    is_array = jax.tree_util.all_leaves([value]) or isinstance(value, (list, tuple))
+    return real_numbers(value if is_array or not jax.tree.leaves(value) else flat.flatten(value, np), name)
+
+
+def vector_of(value: Any, name: str) -> Array:
+    """A number, or one for each component; an array of the position's shape is flattened like the position."""
+    numbers = numbers_like(value, name)
+    return numbers.reshape(-1) if np.ndim(numbers) > 1 else numbers
+
+
+def scale_of(value: Any, name: str, is_matrix_allowed: bool = True) -> Array:
+    """A positive number, a vector of them, or a lower triangular factor of a covariance matrix."""
+    if not is_concrete(value):
+        return value
+    scale = numbers_like(value, name)
+    if scale.ndim == 2 and is_matrix_allowed:
+        if scale.shape[0] != scale.shape[1] or not np.array_equal(scale, np.tril(scale)):
+            raise ValueError(
+                f"{name} is a matrix of shape {scale.shape} that is not lower triangular; give the Cholesky factor of "
+                f"the covariance, np.linalg.cholesky(covariance)"
+            )
+        diagonal = np.diag(scale)
+    elif scale.ndim > 1:
+        remedy = "a number, a vector or a matrix" if is_matrix_allowed else "a number or a vector"
+        raise ValueError(f"{name} has shape {scale.shape}; give {remedy}")
+    else:
+        diagonal = scale
+    if not np.all(diagonal > 0):
+        what = "has the diagonal" if scale.ndim == 2 else "is"
+        raise ValueError(f"{name} {what} {diagonal.tolist()}; it must be positive")
+    return scale
+
+
+def stretch(scale: Array, z: Array) -> Array:
+    """Standard normal vectors, scaled or multiplied by a Cholesky factor."""
+    return scale * z if np.ndim(scale) < 2 else z @ scale.T

@@ -1,0 +1,125 @@
+"""First passages: replicates that run only until they separate."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+
+from lockstep.arguments import whole
+from lockstep.coupling import Shadowed
+from lockstep.kernel import require_protocol
+from lockstep.precision import canonical, double_precision
+from lockstep.sampling import driver
+from lockstep.sampling.progress import Progress
+from lockstep.sampling.starts import initial_states
+
+LEAST_WIDTH = 64
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class FirstPassage:
+    """Times T of first separation, one a replicate; those that had not separated at ``limit`` hold the limit.
+
+    ``tau`` is their mean: a lower bound if any was cut off.
+    """
+
+    times: np.ndarray
+    is_cut: np.ndarray
+
+    @property
+    def tau(self) -> float:
+        return float(self.times.mean())
+
+    @property
+    def tau_se(self) -> float:
+        return float(self.times.std(ddof=1) / np.sqrt(len(self.times)))
+
+    def __repr__(self) -> str:
+        cut = f"; {self.is_cut.sum():,} had not separated: a lower bound" if self.is_cut.any() else ""
+        return f"First passages: τ = {self.tau:,.5g} ± {self.tau_se:,.2g} from {len(self.times):,} replicates{cut}"
+
+
+def first_passage(
+    kernel: Shadowed,
+    initial: Any,
+    replicates: int = 1000,
+    seed: int = 0,
+    limit: int = 10_000_000,
+    progress: bool | None = None,
+) -> FirstPassage:
+    """Run replicates of a shadowed chain until the approximate kernel first decides otherwise.
+
+    T = min{t ≥ 1: B_{t-1} = 1}. Replicates that have separated are dropped, so that the work is about the sum of the
+    times.
+
+    Parameters
+    ----------
+    kernel
+        ``ls.Shadowed(exact, approximate)``.
+    initial
+        Starts in equilibrium: a function of a key, or ``ls.Starts(positions)``, such as draws of an earlier run.
+    replicates
+        How many.
+    seed
+        A whole number.
+    limit
+        After how many updates to give up on a replicate.
+    progress
+        As in `ls.sample`.
+    """
+    require_protocol(kernel, Shadowed, "kernel", "ls.Shadowed(exact, approximate)")
+    replicates, limit = whole(replicates, "replicates", 2), whole(limit, "limit", 1)
+    with double_precision(), Progress(replicates, "first passages", progress) as shown:
+        compiled = canonical(kernel, "kernel")
+        key_start, key_run = jr.split(jr.key(whole(seed, "seed", 0)))
+        keys = jax.vmap(lambda chain: jr.fold_in(key_run, chain))(jnp.arange(replicates))
+        state = initial_states(compiled, initial, replicates, key_start)
+        times = np.full(replicates, limit)
+        is_cut = np.ones(replicates, bool)
+        active = np.arange(replicates)
+        width, step = replicates, 0
+        while len(active) and step < limit:
+            steps, cells = _block(width, limit - step)
+            state, first = _until_marked(compiled, keys, state, step, steps, cells=cells)
+            first = np.asarray(first)[: len(active)]
+            is_done = first < steps
+            times[active[is_done]] = step + first[is_done] + 1
+            is_cut[active[is_done]] = False
+            step += steps
+            shown.update(replicates - int((~is_done).sum()))
+            # Drop what has separated; the width shrinks in few sizes, since each is compiled once.
+            kept = np.flatnonzero(~is_done)
+            active = active[kept]
+            while width > LEAST_WIDTH and len(active) <= width // 2:
+                width = max(LEAST_WIDTH, width // 2)
+            index = np.resize(kept, width) if len(kept) else kept
+            if len(kept):
+                keys, state = jax.tree.map(lambda leaf: leaf[index], (keys, state))  # noqa: B023
+    return FirstPassage(times, is_cut)
+
+
+@functools.partial(jax.jit, static_argnames="cells")
+def _until_marked(kernel: Any, keys: Any, state: Any, start: Any, steps: Any, *, cells: int) -> tuple[Any, Any]:
+    """The states after a block, and at which of its steps each replicate was first marked (``steps``: at none)."""
+    noise = driver.block_noise(kernel, keys, state, start // driver.CELL, cells)
+    offset = start % driver.CELL
+    move = jax.vmap(kernel.move)
+
+    def body(i: Any, carry: Any) -> Any:
+        state, first = carry
+        state, info = move(state, driver.take(noise, offset + i))
+        return state, jnp.where(info.marks & (first == steps), i, first)
+
+    return jax.lax.fori_loop(0, steps, body, (state, jnp.full(len(keys), steps)))
+
+
+def _block(width: int, most: int) -> tuple[int, int]:
+    cells = max(1, driver.MOST_UPDATES // (driver.CELL * width) // 2)
+    cells = 2 ** int(np.log2(min(cells, driver.MOST_CELLS)))
+    return min(cells * driver.CELL, most), cells

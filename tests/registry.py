@@ -1,0 +1,388 @@
+"""Every kernel on one finite space: its target, the finite law of its noise, and whether it claims to be exact.
+
+The laws are closed under the involutions, so that exact kernels are exact to rounding; the compiled kernels draw from
+the very same laws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+
+import lockstep as ls
+from lockstep.check import Law, product
+from lockstep.randomizations import AuxiliaryData
+
+LOG_PI = np.array([0.0, -0.7, 0.4, -1.5, 0.9])
+STATES = np.arange(5)
+SYMMETRIC = (np.ones((5, 5)) - np.eye(5)) / 4
+HASTINGS = np.array(
+    [
+        [0.10, 0.50, 0.20, 0.15, 0.05],
+        [0.30, 0.00, 0.30, 0.20, 0.20],
+        [0.25, 0.05, 0.40, 0.10, 0.20],
+        [0.05, 0.60, 0.15, 0.10, 0.10],
+        [0.20, 0.20, 0.20, 0.20, 0.20],
+    ]
+)
+PROPOSALS = {"symmetric": ls.Finite(SYMMETRIC), "hastings": ls.Finite(HASTINGS)}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A kernel to be made with a proposal, the law of its ratio's noise, and what to expect of it."""
+
+    name: str
+    make: Callable[[Any], Any]
+    law: Any
+    log_target: Any = field(default_factory=lambda: LOG_PI)
+    is_exact: bool = True
+    is_reversible: bool = True
+
+
+def log_pi(state):
+    return jnp.asarray(LOG_PI)[state]
+
+
+def difference(position, candidate):
+    return log_pi(candidate) - log_pi(position)
+
+
+def noisy(noise, position, candidate):
+    return difference(position, candidate) + noise
+
+
+def draw_from(law):
+    """``draw(key, count)`` for a law of numbers."""
+
+    def draw(key, count):
+        return jr.choice(key, jnp.asarray(law.values), (count,), p=jnp.asarray(law.weights))
+
+    return draw
+
+
+def draw_one(law):
+    """``draw(key)`` for a law of numbers or vectors."""
+
+    def draw(key):
+        return jr.choice(key, jnp.asarray(law.values), p=jnp.asarray(law.weights))
+
+    return draw
+
+
+def single(law):
+    """The law of one sample as the noise of an estimator with count=1."""
+    return Law(np.asarray(law.values)[:, None], law.weights)
+
+
+def normal_law(variance, step=0.05, reach=9.0):
+    """N(0, variance) on a grid that x -> variance - x maps to itself."""
+    spread = np.sqrt(variance)
+    half = int(np.ceil(reach / step))
+    x = variance / 2 + spread * step * np.arange(-half, half + 1)
+    weights = np.exp(-(x**2) / (2 * variance))
+    return Law(x, weights / weights.sum())
+
+
+# --- penalty ---------------------------------------------------------------------------------------------------------
+VARIANCE = 0.8
+NORMAL = normal_law(VARIANCE)
+
+
+def estimator(law=NORMAL, sample=noisy):
+    return ls.estimators.mean(sample, count=1, draw=draw_from(law))
+
+
+def penalty(proposal, variance=VARIANCE):
+    return ls.penalty(ls.estimators.known_variance(estimator(), variance), proposal)
+
+
+def penalty_density(involution=None):
+    return ls.Density(
+        sample=lambda noise, position, candidate: noise,
+        log_density=lambda x, position, candidate: -(x**2) / (2 * VARIANCE),
+        involution=ls.Reflection(VARIANCE) if involution is None else involution,
+        draw=draw_one(NORMAL),
+    )
+
+
+# A variance that depends on the pair: one noise for each of two variances.
+OTHER_VARIANCE = 0.3
+TWO_NORMALS = product(normal_law(VARIANCE, 0.1), normal_law(OTHER_VARIANCE, 0.1))
+
+
+def draw_two(key, count):
+    keys = jr.split(key)
+    return tuple(draw_from(normal_law(v, 0.1))(k, count) for v, k in zip((VARIANCE, OTHER_VARIANCE), keys, strict=True))
+
+
+def penalty_of_pair(proposal, is_first):
+    """Penalty whose variance is the first one where ``is_first(position, candidate)``, else the second."""
+
+    def sample(noise, position, candidate):
+        return difference(position, candidate) + jnp.where(is_first(position, candidate), *noise)
+
+    def variance(position, candidate):
+        return jnp.where(is_first(position, candidate), VARIANCE, OTHER_VARIANCE)
+
+    inner = ls.estimators.mean(sample, count=1, draw=draw_two)
+    return ls.penalty(ls.estimators.known_variance(inner, variance), proposal)
+
+
+TWO_OF_ONE = Law(tuple(v[:, None] for v in TWO_NORMALS.values), TWO_NORMALS.weights)
+
+# --- randomized ------------------------------------------------------------------------------------------------------
+GRID = 0.2 * np.arange(-60, 61)  # differences of log pi are multiples of 0.1, so x = D + z stays on one grid
+TEMPERING_WEIGHTS = np.exp(-(GRID**2) / 2)
+TEMPERING = Law(GRID, TEMPERING_WEIGHTS / TEMPERING_WEIGHTS.sum())
+
+
+def tempering(proposal):
+    density = ls.tempering(log_pi)
+    return ls.randomized(
+        log_pi, proposal, ls.Density(density.sample, density.log_density, ls.Identity(), draw_one(TEMPERING))
+    )
+
+
+LOG_X = 0.1 * np.arange(-120, 121)
+
+
+def log_lognormal(x, position=None, candidate=None):
+    return -((jnp.log(x) - 0.6) ** 2) / 2 - jnp.log(x)
+
+
+MOBIUS_WEIGHTS = np.exp(-((LOG_X - 0.6) ** 2) / 2)  # mass at e^y: density times e^y
+MOBIUS = Law(np.exp(LOG_X), MOBIUS_WEIGHTS / MOBIUS_WEIGHTS.sum())
+
+
+def lognormal_density(involution):
+    return ls.Density(lambda noise, position, candidate: noise, log_lognormal, involution, draw_one(MOBIUS))
+
+
+PLANE = np.stack(np.meshgrid(0.4 * np.arange(-24, 25), 0.4 * np.arange(-24, 25), indexing="ij"), axis=-1).reshape(-1, 2)
+
+
+def log_plane(x, position=None, candidate=None):
+    return -(x[0] ** 2) / 2 - (x[1] - 0.8) ** 2 / (2 * 1.3)
+
+
+PLANE_WEIGHTS = np.exp(-(PLANE[:, 0] ** 2) / 2 - (PLANE[:, 1] - 0.8) ** 2 / (2 * 1.3))
+PLANE_LAW = Law(PLANE, PLANE_WEIGHTS / PLANE_WEIGHTS.sum())
+
+
+def swapped(proposal):
+    density = ls.Density(lambda noise, position, candidate: noise, log_plane, lambda x: x[::-1], draw_one(PLANE_LAW))
+    return ls.randomized(log_pi, proposal, density)
+
+
+# The universal rule with normal errors of known variance: u1 ~ N(0, s), u2 ~ N(s, s), both reflected.
+TWO_ERRORS = product(normal_law(VARIANCE, 0.1), normal_law(VARIANCE, 0.1))
+TWO_ERRORS = Law(np.stack([TWO_ERRORS.values[0], VARIANCE - TWO_ERRORS.values[1]], axis=-1), TWO_ERRORS.weights)
+
+
+def universal_normal(proposal):
+    density = ls.Density(
+        sample=lambda noise, position, candidate: noise,
+        log_density=lambda u, position, candidate: -(u[0] ** 2 + (u[1] - VARIANCE) ** 2) / (2 * VARIANCE),
+        involution=ls.Reflection(VARIANCE),
+        draw=draw_one(TWO_ERRORS),
+    )
+    return ls.randomized(log_pi, proposal, density)
+
+
+# --- universal -------------------------------------------------------------------------------------------------------
+BOUNDED = Law(np.array([-0.45, 0.1, 0.3, 0.5]), np.array([0.3, 0.2, 0.4, 0.1]))
+
+
+def universal(proposal):
+    return ls.universal(estimator(BOUNDED), 0.5, proposal)
+
+
+# --- doubly intractable: five parameters, data in 0..5 ---------------------------------------------------------------
+DATUM = np.array(2)
+ENERGY = np.array([[0.0, 1.2, 0.3, -0.5, 0.8, 0.1]]) * np.array([[0.2], [1.0], [-0.6], [1.7], [0.5]])
+LIKELIHOOD = np.exp(ENERGY) / np.exp(ENERGY).sum(axis=1, keepdims=True)
+LOG_POSTERIOR = LOG_PI + np.log(LIKELIHOOD[:, 2])
+_BREAKS = np.unique(np.concatenate([[0.0], np.cumsum(LIKELIHOOD, axis=1).ravel()]).clip(0, 1).round(15))
+_BREAKS[-1] = 1.0
+UNIFORM = Law((_BREAKS[1:] + _BREAKS[:-1]) / 2, np.diff(_BREAKS))
+
+
+def log_likelihood(theta, x):
+    return jnp.asarray(ENERGY)[theta, x]
+
+
+def simulate(noise, theta):
+    return jnp.sum(jnp.cumsum(jnp.asarray(LIKELIHOOD)[theta]) < noise).clip(0, 5)
+
+
+def draw_uniform(key):
+    return jr.uniform(key)
+
+
+def exchange(proposal):
+    return ls.exchange(log_pi, log_likelihood, simulate, DATUM, proposal, draw=draw_uniform)
+
+
+def auxiliary_variable(proposal):
+    def auxiliary(x):
+        return log_likelihood(2, x)
+
+    return ls.auxiliary_variable(log_pi, log_likelihood, simulate, auxiliary, DATUM, proposal, draw=draw_uniform)
+
+
+# --- pseudo-marginal -------------------------------------------------------------------------------------------------
+WEIGHTS = Law(np.log([0.25, 1.0, 2.5]), np.array([0.4, 0.4, 0.2]))  # e^noise has mean 1
+
+
+def log_estimate(noise, state):
+    return log_pi(state) + noise
+
+
+def pseudo_marginal(proposal):
+    return ls.pseudo_marginal(log_estimate, proposal, draw=draw_one(WEIGHTS))
+
+
+def mixed(proposal):
+    """A randomized ratio over a pseudo-marginal base (Lee et al.), from parts alone: exchange with a noisy prior."""
+
+    def log_noisy_posterior(noise, theta):
+        return log_pi(theta) + noise + log_likelihood(theta, DATUM)
+
+    base = ls.pseudo_marginal(log_noisy_posterior, proposal, draw=draw_one(WEIGHTS)).ratio
+    whole = exchange(proposal).ratio.randomization
+    assert isinstance(whole, AuxiliaryData)
+    return ls.MetropolisHastings(proposal, ls.Randomized(base, whole))
+
+
+NO_NOISE = Law((), np.ones(1))
+
+CASES = [
+    Case("standard", lambda proposal: ls.standard(log_pi, proposal), None),
+    Case("penalty", penalty, single(NORMAL)),
+    Case("penalty, variance of the pair", lambda p: penalty_of_pair(p, lambda a, b: (a + b) % 2 == 0), TWO_OF_ONE),
+    Case(
+        "corrected, known variance",
+        lambda proposal: ls.corrected(ls.estimators.known_variance(estimator(), VARIANCE), proposal),
+        single(NORMAL),
+    ),
+    Case(
+        "penalty as randomized",
+        lambda proposal: ls.randomized(log_pi, proposal, penalty_density()),
+        product(NO_NOISE, NORMAL),
+    ),
+    Case("tempering", tempering, product(NO_NOISE, TEMPERING)),
+    Case(
+        "Möbius",
+        lambda proposal: ls.randomized(log_pi, proposal, lognormal_density(ls.Mobius(0.0, 1.0, 1.0))),
+        product(NO_NOISE, MOBIUS),
+    ),
+    Case(
+        "own involution, autodiff",
+        lambda proposal: ls.randomized(log_pi, proposal, lognormal_density(lambda x: 1 / x)),
+        product(NO_NOISE, MOBIUS),
+    ),
+    Case("vector x, swapped", swapped, product(NO_NOISE, PLANE_LAW)),
+    Case("universal, normal errors of known variance", universal_normal, product(NO_NOISE, TWO_ERRORS)),
+    Case("universal", universal, product(single(BOUNDED), single(BOUNDED))),
+    Case("exchange", exchange, product(NO_NOISE, UNIFORM), LOG_POSTERIOR),
+    Case("auxiliary variable", auxiliary_variable, UNIFORM, LOG_POSTERIOR),
+    Case("pseudo-marginal", pseudo_marginal, WEIGHTS),
+    Case("mixed: exchange over pseudo-marginal", mixed, product(WEIGHTS, UNIFORM), LOG_POSTERIOR),
+    Case(
+        "cycle",
+        lambda proposal: ls.Cycle([ls.standard(log_pi, proposal), penalty(ls.Finite(HASTINGS))]),
+        [None, single(NORMAL)],
+        is_reversible=False,
+    ),
+    Case(
+        "mixture",
+        lambda proposal: ls.Mixture([ls.standard(log_pi, proposal), penalty(ls.Finite(HASTINGS))], [0.3, 0.7]),
+        [None, single(NORMAL)],
+    ),
+    Case("naive", lambda proposal: ls.naive(estimator(), proposal), single(NORMAL), is_exact=False),
+]
+
+
+# --- deliberately wrong variants: the tests that pass the exact kernels must reject each of these --------------------
+@ls.part
+class AtPosition:
+    """The exchange algorithm with its data simulated at θ instead of θ'."""
+
+    auxiliary: AuxiliaryData
+
+    def noise(self, key, position, shape=()):
+        return self.auxiliary.noise(key, position, shape)
+
+    def sample(self, noise, position, candidate):
+        return self.auxiliary.sample(noise, candidate, position)
+
+    def log_weight(self, x, position, candidate):
+        return self.auxiliary.log_weight(x, position, candidate)
+
+
+def exchange_at_position(proposal):
+    right = exchange(proposal).ratio
+    return ls.MetropolisHastings(proposal, ls.Randomized(right.base, AtPosition(right.randomization)))
+
+
+@ls.part
+class WrongJacobian:
+    """1/x, with a Jacobian that was forgotten."""
+
+    def __call__(self, x, position, candidate):
+        return 1 / x, 0.0
+
+
+@ls.part
+class Outside:
+    """The universal rule with the log proposal ratio outside the minimum."""
+
+    right: Any
+
+    def noise(self, key, position, shape=()):
+        return self.right.noise(key, position, shape)
+
+    def init(self, noise, position):
+        return ()
+
+    is_memory_random = False
+
+    def __call__(self, noise, position, memory, candidate, log_proposal_ratio):
+        log_ratio, memory, *_ = self.right(noise, position, memory, candidate, 0.0)
+        return log_ratio + log_proposal_ratio, memory
+
+
+WRONG = [
+    Case("no penalty", lambda proposal: ls.naive(estimator(), proposal), single(NORMAL)),
+    Case("penalty × 0.99", lambda proposal: penalty(proposal, 0.99 * VARIANCE), single(NORMAL)),
+    Case("exchange with the draw at θ", exchange_at_position, product(NO_NOISE, UNIFORM), LOG_POSTERIOR),
+    Case("variance by direction", lambda p: penalty_of_pair(p, lambda a, b: a < b), TWO_OF_ONE),
+    Case(
+        "no involution",
+        lambda proposal: ls.randomized(log_pi, proposal, penalty_density(lambda x: VARIANCE - 0.9 * x)),
+        product(NO_NOISE, NORMAL),
+    ),
+    Case(
+        "wrong Jacobian",
+        lambda proposal: ls.randomized(log_pi, proposal, lognormal_density(WrongJacobian())),
+        product(NO_NOISE, MOBIUS),
+    ),
+    Case(
+        "universal, bound too low",
+        lambda proposal: ls.universal(estimator(BOUNDED), 0.2, proposal),
+        product(single(BOUNDED), single(BOUNDED)),
+    ),
+]
+WRONG_HASTINGS = [
+    Case(
+        "universal, log_q outside the minimum",
+        lambda proposal: ls.MetropolisHastings(proposal, Outside(universal(proposal).ratio)),
+        product(single(BOUNDED), single(BOUNDED)),
+    ),
+]

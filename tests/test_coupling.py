@@ -1,0 +1,192 @@
+"""Coupled chains: each leg is its kernel alone, equality is carried rightly, and what is no coupling is refused."""
+
+from __future__ import annotations
+
+import blackjax.util
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import pytest
+
+import lockstep as ls
+
+WALK = ls.RandomWalk(1.5)
+INDEPENDENT = ls.IndependentNormal(0.0, 2.0)
+M = 4
+
+
+def log_density(theta):
+    return -0.5 * jnp.sum(theta**2)
+
+
+def one_sample(noise, position, candidate):
+    return log_density(candidate) - log_density(position) + noise
+
+
+def normals(key, count):
+    return jr.normal(key, (count,))
+
+
+NOISY = ls.estimators.mean(one_sample, M, draw=normals)
+
+
+def penalty(proposal):
+    return ls.penalty(ls.estimators.known_variance(NOISY, 1 / M), proposal)
+
+
+def naive(proposal):
+    return ls.naive(NOISY, proposal)
+
+
+def sampled(kernel, initial=None, draws=3000, **options):
+    return ls.sample(kernel, jnp.zeros(2) if initial is None else initial, draws=draws, chains=4, seed=5, **options)
+
+
+@pytest.fixture(scope="module")
+def walks():
+    return sampled(ls.Coupled(penalty(WALK), naive(WALK)))
+
+
+@pytest.fixture(scope="module")
+def independents():
+    return sampled(ls.Coupled(penalty(INDEPENDENT), naive(INDEPENDENT)))
+
+
+@pytest.fixture(scope="module")
+def shadow():
+    return sampled(ls.Shadowed(penalty(WALK), naive(WALK)))
+
+
+def test_each_leg_is_its_kernel_alone(walks, independents):
+    for run, proposal in ((walks, WALK), (independents, INDEPENDENT)):
+        for leg, info, make in (
+            (run.positions.first, run.info.first, penalty),
+            (run.positions.second, run.info.second, naive),
+        ):
+            alone = sampled(make(proposal))
+            assert np.array_equal(leg, alone.positions)
+            assert np.array_equal(info.is_accepted, alone.info.is_accepted)
+
+
+def test_the_shadowed_chain_is_the_exact_chain(shadow):
+    assert np.array_equal(shadow.positions, sampled(penalty(WALK)).positions)
+
+
+@pytest.mark.parametrize("proposal", [WALK, INDEPENDENT])
+def test_a_kernel_coupled_to_itself_never_separates(proposal):
+    run = sampled(ls.Coupled(naive(proposal), naive(proposal)))
+    assert run.info.is_equal.all() and not run.info.marks.any() and not run.info.gaps.any()
+    assert np.array_equal(run.positions.first, run.positions.second)
+    shadow = sampled(ls.Shadowed(naive(proposal), naive(proposal)))
+    assert not shadow.info.marks.any() and not shadow.info.gaps.any()
+
+
+def test_the_flag_is_the_equality_of_positions(walks, independents):
+    for run in (walks, independents):
+        first, second = run.positions
+        assert np.array_equal(run.info.is_equal, (first == second).all(axis=-1))
+
+
+def test_walks_separate_once_and_shadow_one_another(walks):
+    marks, is_equal = walks.info.marks, walks.info.is_equal
+    assert np.all(marks.sum(axis=1) == 1)
+    for chain in range(4):
+        at = int(np.argmax(marks[chain]))
+        assert is_equal[chain, :at].all() and not is_equal[chain, at:].any()
+    # They shadow one another: increments are shared, so that the distance changes only where decisions differ.
+    distance = walks.positions.first - walks.positions.second
+    moved = np.abs(np.diff(distance, axis=1)).max(axis=-1) > 1e-9
+    alike = (walks.info.first.is_accepted == walks.info.second.is_accepted)[:, 1:]
+    assert not np.any(moved & alike)
+
+
+def test_independence_chains_coalesce_and_branch_again(independents):
+    assert np.all(independents.info.marks.sum(axis=1) > 10)
+    summary = ls.separation.summary(independents)
+    assert summary.coalescences > 40
+    assert 0.5 < summary.identical_fraction < 1
+
+
+def test_gaps_are_the_probability_of_a_mark(shadow):
+    gaps, marks = shadow.info.gaps, shadow.info.marks
+    alphas = [np.exp(np.minimum(leg.log_ratio, 0)) for leg in (shadow.info.exact, shadow.info.approximate)]
+    assert np.allclose(gaps, np.abs(alphas[0] - alphas[1]), rtol=0, atol=1e-14)
+    assert np.array_equal(marks, shadow.info.exact.is_accepted != shadow.info.approximate.is_accepted)
+    score = (marks - gaps).sum() / np.sqrt((gaps * (1 - gaps)).sum())
+    assert abs(score) < 5
+
+
+def test_different_starts_are_not_equal_until_they_coalesce():
+    apart = ls.Pair(jnp.zeros(2), jnp.ones(2))
+    run = sampled(ls.Coupled(penalty(INDEPENDENT), penalty(INDEPENDENT)), apart)
+    for chain in run.info.is_equal:
+        meeting = int(np.argmax(chain))
+        assert chain[meeting:].all()
+    assert run.info.is_equal.any(axis=1).all()
+    walk = sampled(ls.Coupled(penalty(WALK), penalty(WALK)), apart)
+    assert not walk.info.is_equal.any()
+
+
+def test_thinned_runs_count_marks_and_add_gaps(shadow, independents):
+    thinned = sampled(ls.Shadowed(penalty(WALK), naive(WALK)), draws=1000, thin=3)
+    assert np.array_equal(thinned.info.marks, shadow.info.marks.reshape(4, 1000, 3).sum(axis=2))
+    assert np.allclose(thinned.info.gaps, shadow.info.gaps.reshape(4, 1000, 3).sum(axis=2), rtol=0, atol=1e-12)
+    summary, thin_summary = ls.separation.summary(shadow), ls.separation.summary(thinned)
+    assert thin_summary.rho_1 == pytest.approx(summary.rho_1)
+    assert thin_summary.rho_2 == pytest.approx(summary.rho_2)
+    assert np.isnan(thin_summary.tau)
+    pair = sampled(ls.Coupled(penalty(INDEPENDENT), naive(INDEPENDENT)), draws=1000, thin=3)
+    assert np.array_equal(pair.info.is_equal, independents.info.is_equal.reshape(4, 1000, 3).sum(axis=2))
+
+
+def test_pseudo_marginal_legs_may_be_coupled():
+    def log_estimate(z, theta):
+        return log_density(theta) + 0.3 * z
+
+    exact = ls.pseudo_marginal(log_estimate, WALK, draw=jr.normal)
+    run = sampled(ls.Coupled(exact, ls.standard(log_density, WALK)), draws=500)
+    assert run.info.marks.sum() > 0
+
+
+@pytest.mark.parametrize("make", [ls.Coupled, ls.Shadowed])
+def test_kernels_run_in_blackjax_and_jit(make):
+    kernel = make(penalty(INDEPENDENT), naive(INDEPENDENT))
+    state, _ = jax.jit(kernel.step)(jr.key(0), kernel.init(jnp.zeros(2), jr.key(1)))
+    _, (_, info) = blackjax.util.run_inference_algorithm(
+        jr.key(2), kernel, 200, initial_position=jnp.zeros(2), transform=lambda state, info: (state.position, info)
+    )
+    assert info.marks.shape == (200,)
+    assert jax.tree.structure(state) == jax.tree.structure(kernel.init(jnp.zeros(2), jr.key(1)))
+
+
+def test_coupled_datatree_keeps_the_legs_apart(independents):
+    tree = independents.to_datatree()
+    assert np.array_equal(tree["posterior"]["position"].values, independents.positions.first)
+    assert np.array_equal(tree["reference_posterior"]["position"].values, independents.positions.second)
+    assert "marks" in tree["sample_stats"]
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "words"),
+    [
+        (lambda: ls.Coupled(penalty(WALK), naive(INDEPENDENT)), ValueError, ["different proposals", "same proposal"]),
+        (
+            lambda: ls.Coupled(penalty(WALK), naive(ls.RandomWalk(1.0))),
+            ValueError,
+            ["proposals", "1.0", "1.5"],
+        ),
+        (
+            lambda: ls.Shadowed(penalty(WALK), ls.pseudo_marginal(lambda key, theta: 0.0, WALK)),
+            ValueError,
+            ["random estimate", "ls.Coupled"],
+        ),
+        (lambda: ls.Coupled(penalty(WALK), ls.Cycle([naive(WALK)])), TypeError, ["second of Coupled"]),
+        (lambda: ls.Shadowed(WALK, naive(WALK)), TypeError, ["exact of Shadowed"]),
+        (lambda: ls.separation.summary(sampled(naive(WALK), draws=10)), TypeError, ["ls.Shadowed"]),
+    ],
+)
+def test_what_is_no_coupling_is_refused(make, error, words):
+    with pytest.raises(error) as caught:
+        make()
+    assert all(word in str(caught.value) for word in words), caught.value
