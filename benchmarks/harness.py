@@ -59,6 +59,8 @@ class Row:
         How many units of work (updates of all chains together) a measurement takes.
     unit
         What one unit is called.
+    repeats
+        How many repetitions at the most, for a row that takes minutes.
     """
 
     name: str
@@ -68,6 +70,7 @@ class Row:
     at_least: float | None = None
     updates: int = 2**21
     unit: str = "update"
+    repeats: int | None = None
 
 
 @dataclass(frozen=True)
@@ -107,7 +110,7 @@ def measure(row: Row, repeats: int) -> Result:
     ours = row.ours(row.updates)
     ours.measure()
     peer = fastest([build(row.updates) for build in row.peers])
-    pairs = [(ours.seconds_per_unit(), peer.seconds_per_unit()) for _ in range(repeats)]
+    pairs = [(ours.seconds_per_unit(), peer.seconds_per_unit()) for _ in range(min(repeats, row.repeats or repeats))]
     return Result(row, ours.name, peer.name, *zip(*pairs, strict=True))
 
 

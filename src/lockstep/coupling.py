@@ -39,7 +39,7 @@ class CoupledInfo(NamedTuple):
     """What happened to both chains.
 
     ``marks``: they were equal and decided otherwise, so that they separate. ``gaps``: the probability of that,
-    |α₁ - α₂|, where they were equal, else 0. ``is_equal``: they are equal after the update.
+    ``abs(α₁ - α₂)``, where they were equal, else 0. ``is_equal``: they are equal after the update.
     """
 
     first: Info
@@ -57,7 +57,7 @@ class CoupledInfo(NamedTuple):
 class ShadowedInfo(NamedTuple):
     """What happened to the exact chain, and what the approximate kernel would have done in its place.
 
-    ``marks``: the two decisions differ (the paper's B_t). ``gaps``: the probability of that, |α₁ - α₂|.
+    ``marks``: the two decisions differ (the paper's B_t). ``gaps``: the probability of that, ``abs(α₁ - α₂)``.
     """
 
     exact: Info

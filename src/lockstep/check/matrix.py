@@ -135,13 +135,13 @@ def stationary(matrix: Any) -> np.ndarray:
 
 
 def stationarity_error(matrix: Any, weights: Any) -> float:
-    """The largest entry of |π P - π|, for π proportional to ``weights``."""
+    """The largest entry of ``abs(π P - π)``, for π proportional to ``weights``."""
     pi = np.asarray(weights, float) / np.sum(weights)
     return float(np.max(np.abs(pi @ matrix - pi)))
 
 
 def balance_error(matrix: Any, weights: Any) -> float:
-    """The largest violation of detailed balance, |π_i P_ij - π_j P_ji|."""
+    """The largest violation of detailed balance, ``abs(π_i P_ij - π_j P_ji)``."""
     pi = np.asarray(weights, float) / np.sum(weights)
     flow = pi[:, None] * np.asarray(matrix)
     return float(np.max(np.abs(flow - flow.T)))

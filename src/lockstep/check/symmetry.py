@@ -36,7 +36,7 @@ def symmetry(estimator: Any, positions: Any, candidates: Any, replicates: int = 
     Returns
     -------
     Finding
-        ``residual`` is the largest |log(forward variance / reverse variance)|; the check fails where that is
+        ``residual`` is the largest ``abs(log(forward variance / reverse variance))``; the check fails where that is
         significant over all pairs, with one false alarm in 10,000.
     """
     require_protocol(estimator, Estimator, "estimator", "an estimator such as ls.estimators.mean(sample, count)")

@@ -19,7 +19,7 @@ from lockstep.sampling import driver
 from lockstep.sampling.progress import Progress
 from lockstep.sampling.starts import initial_states
 
-LEAST_WIDTH = 64
+LEAST_WIDTH = 16
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)

@@ -23,7 +23,7 @@ class Separation:
     Attributes
     ----------
     rho_1
-        Mean return time of separation from the gaps, 1/average |α₁ - α₂|: of lower variance than ``rho_2``.
+        Mean return time of separation from the gaps, ``1/average abs(α₁ - α₂)``: of lower variance than ``rho_2``.
     rho_2
         The same from the return times: updates a mark. NaN if there are too few marks, see ``rho_2_interval``.
     rho_2_interval
