@@ -22,8 +22,8 @@ $(STAMP): requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	touch $@
 
-run: $(STAMP) ## Sample the built-in example.
-	$(BIN)/lockstep example
+run: $(STAMP) ## Reproduce the paper's figures and numbers into results/ (about a minute).
+	$(BIN)/lockstep paper
 
 test: lint ## Check the code, then run the tests (without the slow studies).
 	$(BIN)/python -m pytest -n 2 -m "not study"

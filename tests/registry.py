@@ -290,6 +290,11 @@ CASES = [
     Case("vector x, swapped", swapped, product(NO_NOISE, PLANE_LAW)),
     Case("universal, normal errors of known variance", universal_normal, product(NO_NOISE, TWO_ERRORS)),
     Case("universal", universal, product(single(BOUNDED), single(BOUNDED))),
+    Case(
+        "penalty over universal",
+        lambda proposal: ls.MetropolisHastings(proposal, ls.Randomized(universal(proposal).ratio, penalty_density())),
+        product(product(single(BOUNDED), single(BOUNDED)), normal_law(VARIANCE, 0.2)),
+    ),
     Case("exchange", exchange, product(NO_NOISE, UNIFORM), LOG_POSTERIOR),
     Case("auxiliary variable", auxiliary_variable, UNIFORM, LOG_POSTERIOR),
     Case("pseudo-marginal", pseudo_marginal, WEIGHTS),

@@ -304,3 +304,42 @@ def test_cycle_and_mixture_sample_the_right_target():
         assert abs(values.mean() - mean) < 4.9 * values.std() / np.sqrt(chains)
     assert run.info.is_accepted.shape == (chains, 1, 2)
     assert 0 < run.acceptance < 1
+
+
+# --- unlike kernels ---------------------------------------------------------------------------------------------------
+def bounded():
+    def sample(noise, old, new):
+        return log_density(new) - log_density(old) + noise
+
+    estimator = ls.estimators.mean(
+        sample, 1, draw=lambda key, count: jr.uniform(key, (count,), minval=-0.4, maxval=0.4)
+    )
+    return ls.universal(estimator, 0.3, MOVES[0])
+
+
+def test_kernels_that_report_broken_bounds_compose_with_others():
+    plain = ls.standard(log_density, MOVES[1])
+    with pytest.warns(ls.LockstepWarning, match="above the bound") as caught:
+        run = ls.sample(ls.Cycle([bounded(), plain]), position(), draws=400, chains=2, seed=1)
+    assert len(caught) == 1
+    assert run.info.is_violated.shape == (2, 400, 2)
+    assert run.info.is_violated[..., 0].any() and not run.info.is_violated[..., 1].any()
+    with pytest.warns(ls.LockstepWarning, match="bound"):
+        run = ls.sample(ls.Mixture([plain, bounded()]), position(), draws=400, chains=2, seed=1)
+    assert run.info.is_violated.shape == (2, 400)
+
+
+def test_a_cycle_within_a_cycle_is_one_cycle():
+    first, second = (ls.standard(log_density, move) for move in MOVES[:2])
+    nested = ls.Cycle([ls.Cycle([first, second]), first])
+    assert nested.kernels == (first, second, first)
+    _, info = nested.step(KEY, nested.init(position()))
+    assert info.is_accepted.shape == (3,)
+
+
+def test_what_does_not_compose_is_refused():
+    first, second = (ls.standard(log_density, move) for move in MOVES[:2])
+    with pytest.raises(ValueError, match="lengths"):
+        ls.Mixture([ls.Cycle([first, second]), first])
+    with pytest.raises(TypeError, match="Coupled"):
+        ls.Cycle([ls.Coupled(first, first), second])

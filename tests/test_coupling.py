@@ -140,15 +140,6 @@ def test_thinned_runs_count_marks_and_add_gaps(shadow, independents):
     assert np.array_equal(pair.info.is_equal, independents.info.is_equal.reshape(4, 1000, 3).sum(axis=2))
 
 
-def test_pseudo_marginal_legs_may_be_coupled():
-    def log_estimate(z, theta):
-        return log_density(theta) + 0.3 * z
-
-    exact = ls.pseudo_marginal(log_estimate, WALK, draw=jr.normal)
-    run = sampled(ls.Coupled(exact, ls.standard(log_density, WALK)), draws=500)
-    assert run.info.marks.sum() > 0
-
-
 @pytest.mark.parametrize("make", [ls.Coupled, ls.Shadowed])
 def test_kernels_run_in_blackjax_and_jit(make):
     kernel = make(penalty(INDEPENDENT), naive(INDEPENDENT))
@@ -190,3 +181,61 @@ def test_what_is_no_coupling_is_refused(make, error, words):
     with pytest.raises(error) as caught:
         make()
     assert all(word in str(caught.value) for word in words), caught.value
+
+
+# --- states that can be compared, and starts --------------------------------------------------------------------------
+def test_discrete_chains_are_equal_where_their_states_are():
+    log_pi = np.array([0.0, -0.7, 0.4, -1.5, 0.9])
+    proposal = ls.Finite((np.ones((5, 5)) - np.eye(5)) / 4)
+
+    def log_target(state):
+        return jnp.asarray(log_pi)[state]
+
+    noisy = ls.estimators.mean(lambda z, a, b: log_target(b) - log_target(a) + 2 * z, 4, draw=normals)
+    run = ls.sample(
+        ls.Coupled(ls.standard(log_target, proposal), ls.naive(noisy, proposal)), jnp.array(0), draws=2000, chains=2
+    )
+    first, second = run.positions
+    assert np.array_equal(run.info.is_equal, first == second)
+    assert np.array_equal(run.info.was_equal[:, 1:], run.info.is_equal[:, :-1])
+    assert np.array_equal(run.info.marks, run.info.was_equal & ~run.info.is_equal)
+    assert 0.2 < run.info.is_equal.mean() < 0.98
+
+
+def test_a_pair_of_equal_starts_is_equal():
+    run = sampled(ls.Coupled(naive(WALK), naive(WALK)), ls.Pair(jnp.ones(2), jnp.ones(2)), draws=50)
+    assert run.info.is_equal.all()
+    starts = ls.Starts(ls.Pair(jnp.zeros((4, 2)), jnp.zeros((4, 2)).at[2].set(1.0)))
+    assert sampled(ls.Coupled(naive(WALK), naive(WALK)), starts, draws=50).info.is_equal.all(axis=1).tolist() == [
+        True,
+        True,
+        False,
+        True,
+    ]
+
+
+def test_starts_of_coupled_kernels_are_checked():
+    box = ls.IndependentUniform(-1.0, 1.0)
+    for make in (ls.Coupled, ls.Shadowed):
+        with pytest.raises(ValueError, match=r"outside|inside"):
+            sampled(make(naive(box), naive(box)), jnp.full(2, 3.0), draws=10)
+    with pytest.raises(ValueError, match=r"outside|inside"):
+        sampled(ls.Coupled(naive(box), naive(box)), ls.Pair(jnp.zeros(2), jnp.full(2, 3.0)), draws=10)
+
+
+def test_legs_with_a_random_memory_are_their_kernels_alone():
+    def log_estimate(z, theta):
+        return log_density(theta) + 0.3 * z
+
+    noisy, exact = ls.pseudo_marginal(log_estimate, WALK, draw=jr.normal), ls.standard(log_density, WALK)
+    run = sampled(ls.Coupled(noisy, exact), draws=500)
+    assert np.array_equal(run.positions.first, sampled(noisy, draws=500).positions)
+    assert np.array_equal(run.positions.second, sampled(exact, draws=500).positions)
+
+
+def test_summary_of_a_thinned_pair(independents):
+    thinned = sampled(ls.Coupled(penalty(INDEPENDENT), naive(INDEPENDENT)), draws=1000, thin=3)
+    every, some = ls.separation.summary(independents), ls.separation.summary(thinned)
+    assert some.updates == every.updates and some.marks == every.marks
+    assert some.rho_1 == pytest.approx(every.rho_1) and some.rho_2 == pytest.approx(every.rho_2)
+    assert some.identical_fraction == pytest.approx(every.identical_fraction)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import jax
@@ -9,6 +10,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
+from lockstep.coupling import Coupled, Shadowed
 from lockstep.kernel import require_protocol
 from lockstep.parts import choose, is_alike, is_concrete, part, set_field, static
 from lockstep.ratios import Carried, Estimated, Randomized, Universal
@@ -41,7 +43,9 @@ class Cycle:
     is_memory_shared: bool = static(init=False, default=False)
 
     def __post_init__(self) -> None:
-        set_field(self, "kernels", _kernels(self.kernels, "Cycle"))
+        # A cycle within a cycle is one longer cycle.
+        nested = (k.kernels if isinstance(k, Cycle) else (k,) for k in _kernels(self.kernels, "Cycle"))
+        set_field(self, "kernels", tuple(itertools.chain.from_iterable(nested)))
         set_field(self, "is_memory_shared", _share_memory(self.kernels, "Cycle"))
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> tuple[Any, ...]:
@@ -86,6 +90,9 @@ class Mixture:
 
     def __post_init__(self) -> None:
         set_field(self, "kernels", _kernels(self.kernels, "Mixture"))
+        lengths = {len(kernel.kernels) if isinstance(kernel, Cycle) else 0 for kernel in self.kernels}
+        if len(lengths) > 1:
+            raise ValueError("Mixture: its kernels are cycles of different lengths; give cycles of one length, or none")
         set_field(self, "is_memory_shared", _share_memory(self.kernels, "Mixture"))
         count = len(self.kernels)
         weights = np.full(count, 1 / count) if self.weights is None else self.weights
@@ -128,6 +135,8 @@ def _kernels(kernels: Any, name: str) -> tuple[Kernel, ...]:
         raise ValueError(f"{name} needs at least one kernel; got none")
     for kernel in kernels:
         require_protocol(kernel, Kernel, f"each of the kernels of {name}", "a kernel such as ls.standard(...)")
+        if isinstance(kernel, (Coupled, Shadowed)):
+            raise TypeError(f"{name} cannot be made of a {type(kernel).__name__}; compose the kernels that it couples")
     return kernels
 
 
@@ -182,7 +191,8 @@ def _initial_memory(composed: Any, position: Position, key: Key | None) -> Memor
 
 
 def _move_one(composed: Any, kernel: Any, state: State, noise: Any) -> tuple[State, Any]:
-    if composed.is_memory_shared:
-        return kernel.move(state, noise)
-    moved, info = kernel.move(kernel.init(state.position), noise)
-    return State(moved.position, ()), info
+    start = state if composed.is_memory_shared else kernel.init(state.position)
+    moved, info = kernel.move(start, noise)
+    if info.is_violated is None and any(isinstance(ratio, Universal) for ratio in composed.ratios):
+        info = info._replace(is_violated=np.bool_(False))
+    return (moved if composed.is_memory_shared else State(moved.position, ())), info

@@ -1,18 +1,22 @@
 """Two kernels driven by the same noise: the paper's coupling.
 
-Both legs draw their noise from the same key. Proposal and accept noise are then equal bit for bit, and the noise of the
-ratios is equal where they share a ``draw`` and a count.
+Both legs draw their noise from the same key. Proposal and accept noise are then equal bit for bit. The noise of the
+ratios is equal where both draw it alike: the same ``draw``, the same ``count``, and estimators of the same make
+(`two_sided`, `difference` and `universal` split their key, others do not). Where it is not, the two decide by
+independent noise: still a coupling of the two kernels, but a looser one, with shorter separation times.
 """
 
 from __future__ import annotations
 
+import functools
+import operator
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
 from lockstep.kernel import MetropolisHastings
-from lockstep.parts import is_alike, is_concrete, namespace, part
+from lockstep.parts import is_alike, is_concrete, is_floating, namespace, part
 from lockstep.types import Array, Info, Key, Position, Shape, State
 
 
@@ -38,14 +42,16 @@ class CoupledState(NamedTuple):
 class CoupledInfo(NamedTuple):
     """What happened to both chains.
 
-    ``marks``: they were equal and decided otherwise, so that they separate. ``gaps``: the probability of that,
-    ``abs(α₁ - α₂)``, where they were equal, else 0. ``is_equal``: they are equal after the update.
+    ``was_equal`` and ``is_equal``: whether they were equal before the update, and are after it. ``marks``: they were
+    equal and decided otherwise, so that they separate. ``gaps``: the probability of that,
+    ``abs(α₁ - α₂)``, where they were equal, else 0.
     """
 
     first: Info
     second: Info
     marks: Array
     gaps: Array
+    was_equal: Array
     is_equal: Array
 
     @property
@@ -110,9 +116,9 @@ class Coupled:
 
     def init(self, position: Position, key: Key | None = None) -> CoupledState:
         """The state at one position of both chains, or at a `Pair` of positions."""
-        is_pair = isinstance(position, Pair)
-        first, second = position if is_pair else (position, position)
-        return CoupledState(self.first.init(first, key), self.second.init(second, key), np.bool_(not is_pair))
+        first, second = position if isinstance(position, Pair) else (position, position)
+        is_equal = _have_equal_values(first, second) if isinstance(position, Pair) else np.bool_(True)
+        return CoupledState(self.first.init(first, key), self.second.init(second, key), is_equal)
 
     def move(self, state: CoupledState, noise: tuple[Any, Any]) -> tuple[CoupledState, CoupledInfo]:
         first, info = self.first.move(state.first, noise[0])
@@ -120,15 +126,23 @@ class Coupled:
         is_shared = info.is_accepted == other.is_accepted
         is_merged = info.is_accepted & other.is_accepted & bool(getattr(self.first.proposal, "is_independent", False))
         is_equal = (state.is_equal & is_shared) | is_merged
-        marks = state.is_equal & ~is_shared
+        if not any(is_floating(leaf) for leaf in jax.tree.leaves(first.position)):
+            is_equal = _have_equal_values(first.position, second.position)  # comparing whole numbers is safe
+        marks = state.is_equal & ~is_equal
         return CoupledState(first, second, is_equal), CoupledInfo(
-            info, other, marks, _gap(info, other) * state.is_equal, is_equal
+            info, other, marks, _gap(info, other) * state.is_equal, state.is_equal, is_equal
         )
 
     def step(self, rng_key: Key, state: CoupledState) -> tuple[CoupledState, CoupledInfo]:
         return self.move(state, self.noise(rng_key, state.position))
 
     is_memory_random = property(lambda self: self.first.is_memory_random or self.second.is_memory_random)
+    kernels = property(lambda self: (self.first, self.second))
+
+    @property
+    def exact_when(self) -> str | None:
+        conditions = {kernel.exact_when for kernel in self.kernels}
+        return None if None in conditions else "; and ".join(sorted(str(c) for c in conditions))
 
 
 @part
@@ -176,6 +190,7 @@ class Shadowed:
         return self.move(state, self.noise(rng_key, state.position))
 
     is_memory_random = property(lambda self: self.exact.is_memory_random)
+    kernels = property(lambda self: (self.exact, self.approximate))
     exact_when = property(lambda self: self.exact.exact_when)
 
 
@@ -198,6 +213,11 @@ def _require_coupling(first: Any, second: Any, name: str, arguments: tuple[str, 
             f"{name}: the kernels have different proposals, {first.proposal!r} and {second.proposal!r}; drawn from "
             f"the same key these are no coupling. Give both the same proposal"
         )
+
+
+def _have_equal_values(first: Position, second: Position) -> Array:
+    equal = [(a == b).all() for a, b in zip(jax.tree.leaves(first), jax.tree.leaves(second), strict=True)]
+    return functools.reduce(operator.and_, equal)
 
 
 def _is_equal(first: Any, second: Any) -> bool:

@@ -49,7 +49,7 @@ class Penalty:
     error = "O(1/m) if the estimate is biased or skewed, far smaller for normal estimates"
 
     def __call__(self, estimate: Estimate) -> Array:
-        return estimate.value - _checked(estimate.variance) / 2
+        return _corrected(estimate, _checked(estimate.variance) / 2)
 
     def exact_when(self, estimator: Any) -> str | None:
         if not getattr(estimator, "is_variance_known", False):
@@ -72,7 +72,7 @@ class PenaltySeries:
 
     def __call__(self, estimate: Estimate) -> Array:
         n, chi2 = estimate.count, _checked(estimate.variance)
-        return estimate.value - (chi2 / 2 + chi2**2 / (4 * (n + 1)) + chi2**3 / (3 * (n + 1) * (n + 3)))
+        return _corrected(estimate, chi2 / 2 + chi2**2 / (4 * (n + 1)) + chi2**3 / (3 * (n + 1) * (n + 3)))
 
     def exact_when(self, estimator: Any) -> str | None:
         return None
@@ -88,13 +88,18 @@ class Corrected:
 
     def __call__(self, estimate: Estimate) -> Array:
         # Summed first: for the log of an average of weights they cancel to exactly 0, and the rule is the naive one.
-        return estimate.value - (estimate.bias + _checked(estimate.variance) / 2)
+        return _corrected(estimate, estimate.bias + _checked(estimate.variance) / 2)
 
     def exact_when(self, estimator: Any) -> str | None:
         return Penalty().exact_when(estimator)
 
 
 plug_in, penalty, penalty_series, corrected = PlugIn(), Penalty(), PenaltySeries(), Corrected()
+
+
+def _corrected(estimate: Estimate, correction: Array) -> Array:
+    """The estimate less a correction; an estimate of minus infinity rejects, whatever its cumulants are."""
+    return namespace(estimate.value).where(estimate.value == -np.inf, -np.inf, estimate.value - correction)
 
 
 def _checked(variance: Array) -> Array:

@@ -44,7 +44,7 @@ class Info(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """An estimate of D from ``count`` samples, and the first three cumulants of (value - D), known or estimated."""
+    """An estimate of D, and the first three cumulants of (value - D), known or estimated from ``count`` values."""
 
     value: Array
     bias: Array

@@ -33,9 +33,9 @@ class KnownVariance:
         return self.estimator.noise(key, position, shape)
 
     def __call__(self, noise: Any, position: Position, candidate: Position) -> Estimate:
-        value = self.estimator(noise, position, candidate).value
+        estimate = self.estimator(noise, position, candidate)
         variance = self.variance(position, candidate) if callable(self.variance) else self.variance
-        return Estimate(value, np.float64(0.0), self.factor * variance, np.float64(0.0), self.count)
+        return Estimate(estimate.value, np.float64(0.0), self.factor * variance, np.float64(0.0), estimate.count)
 
     def with_count(self, count: int) -> KnownVariance:
         """The same with another number of samples; the variance is taken to fall as 1/m."""
@@ -98,7 +98,7 @@ class TwoSided:
             (forward.bias - reverse.bias) / 2,
             (forward.variance + reverse.variance) / 4,
             (forward.third - reverse.third) / 8,
-            forward.count,
+            forward.count + reverse.count - 1,  # as many degrees of freedom, plus 1
         )
 
     def with_count(self, count: int) -> TwoSided:
@@ -150,7 +150,7 @@ class Difference:
             new.bias - old.bias,
             new.variance + old.variance,
             new.third - old.third,
-            new.count,
+            new.count + old.count - 1,  # as many degrees of freedom, plus 1
         )
 
     def with_count(self, count: int) -> Difference:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax.numpy as jnp
+import numpy as np
+
 from lockstep.draws import draw_each
 from lockstep.functions import Function, Scalar, arity, wrapped
 from lockstep.kernel import MetropolisHastings
@@ -25,7 +28,10 @@ class Auxiliary:
 
     name = "log_prior + log_likelihood + auxiliary_log_density - log_likelihood of what simulate drew"
     is_random = True
-    exact_when = "simulate draws exactly from the likelihood, and the auxiliary density is normalised over the data"
+    exact_when = (
+        "simulate draws exactly from the likelihood, and the auxiliary density is normalised over the data (up to a "
+        "constant if it does not depend on theta)"
+    )
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
         return draw_each(self.draw, key, shape)
@@ -34,7 +40,9 @@ class Auxiliary:
         x = simulated(self.simulate, noise, position, self.posterior.data)
         density = self.auxiliary_log_density
         log_auxiliary = density(x) if arity(density.function) == 1 else density(position, x)
-        return self.posterior(position) + log_auxiliary - self.posterior.log_likelihood(position, x)
+        log_posterior = self.posterior(position)
+        log_weight = log_auxiliary - self.posterior.log_likelihood(position, x)
+        return jnp.where(log_posterior == -np.inf, -np.inf, log_posterior + log_weight)
 
 
 def auxiliary_variable(

@@ -15,8 +15,9 @@ def naive(estimator: Any, proposal: Proposal) -> MetropolisHastings:
 
     Accepts with probability ``min(1, e^{D̂} q(θ', θ)/q(θ, θ'))``.
 
-    *Approximate*: the stationary law is wrong by O(1/m), except where e^{D̂} is an unbiased estimate of the ratio (then
-    it is the `corrected` rule). On average it takes the very same steps as the exact penalty method for O(m) updates.
+    *Approximate*: the stationary law is wrong by O(1/m). Where e^{D̂} is an unbiased estimate of the ratio it is the
+    `corrected` rule, and the error is smaller if its variance is the same in both directions. On average it takes the
+    very same steps as the exact penalty method for O(m) updates.
 
     Parameters
     ----------

@@ -45,4 +45,6 @@ def penalty(estimator: Any, proposal: Proposal, series: bool = False) -> Metropo
     ----------
     Ceperley and Dewing (1999), J. Chem. Phys. 110.
     """
+    if series and getattr(estimator, "is_variance_known", False):
+        raise ValueError("series is for a variance that is estimated; that of this estimator is known: leave it out")
     return MetropolisHastings(proposal, Estimated(estimator, penalty_series if series else plain))

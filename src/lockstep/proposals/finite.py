@@ -68,7 +68,7 @@ def _stochastic(matrix: Any) -> Array:
             f"positive"
         )
     sums = matrix.sum(axis=1)
-    if not np.allclose(sums, 1.0, atol=1e-8):
+    if not np.allclose(sums, 1.0, rtol=0, atol=1e-8):
         row = int(np.argmax(np.abs(sums - 1)))
         raise ValueError(f"matrix of Finite: row {row} sums to {sums[row]}, not to 1; divide it by its sum")
     if np.any((matrix > 0) != (matrix.T > 0)):
@@ -77,4 +77,4 @@ def _stochastic(matrix: Any) -> Array:
             f"matrix of Finite proposes {j} from {i} but never {i} from {j}; such moves are never accepted: make both "
             f"entries positive or both zero"
         )
-    return matrix
+    return matrix / sums[:, None]

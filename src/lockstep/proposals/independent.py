@@ -12,6 +12,7 @@ import numpy as np
 
 from lockstep import flat
 from lockstep.arguments import shapes
+from lockstep.draws import require_random
 from lockstep.functions import Function, Scalar
 from lockstep.parts import is_alike, is_concrete, is_floating, namespace, part, set_field, vectorize
 from lockstep.proposals.scales import scale_of, stretch, vector_of
@@ -133,7 +134,7 @@ class Independent:
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Candidate:
         def draw(key: Key) -> Candidate:
-            candidate = self.sample(key)
+            candidate = require_random(self.sample(key), key, self.sample)
             if not is_alike(candidate, position) or any(
                 np.shape(new) != np.shape(old) or (is_floating(new) and not is_floating(old))
                 for new, old in zip(jax.tree.leaves(candidate), jax.tree.leaves(position), strict=True)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
 import jax.random as jr
+import numpy as np
 
 from lockstep.kernel import require_protocol
-from lockstep.parts import part
+from lockstep.parts import namespace, part
 from lockstep.types import Array, Key, Memory, Position, Randomization, Ratio, Shape
 
 
@@ -41,20 +43,26 @@ class Randomized:
         return own if base == "always" else f"{own}, and {base}"
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> tuple[Any, Any]:
-        if self.base is None:
-            return (), self.randomization.noise(key, position, shape)
         key_base, key_x = jr.split(key)
-        return self.base.noise(key_base, position, shape), self.randomization.noise(key_x, position, shape)
+        base = () if self.base is None else self.base.noise(key_base, position, shape)
+        # Over a base without noise, x is drawn from the key unsplit, as other ratios draw theirs.
+        return base, self.randomization.noise(key_x if jax.tree.leaves(base) else key, position, shape)
 
     def init(self, noise: Any, position: Position) -> Memory:
         return () if self.base is None else self.base.init(None if noise is None else noise[0], position)
 
     def __call__(
         self, noise: Any, position: Position, memory: Memory, candidate: Position, log_proposal_ratio: Array
-    ) -> tuple[Array, Memory]:
+    ) -> tuple[Array, Memory] | tuple[Array, Memory, Array]:
         noise_base, noise_x = noise
-        log_ratio, candidate_memory = log_proposal_ratio, memory
-        if self.base is not None:
-            log_ratio, candidate_memory, *_ = self.base(noise_base, position, memory, candidate, log_proposal_ratio)
         x = self.randomization.sample(noise_x, position, candidate)
-        return log_ratio + self.randomization.log_weight(x, position, candidate), candidate_memory
+        weight = self.randomization.log_weight(x, position, candidate)
+        if self.base is None:
+            return log_proposal_ratio + weight, memory
+        # The weight goes through the base as the proposal ratio does: the universal rule has both inside its minimum.
+        array_module = namespace(weight)
+        is_number = ~array_module.isnan(weight)
+        log_proposal_ratio = log_proposal_ratio + array_module.where(is_number, weight, 0.0)
+        log_ratio, *rest = self.base(noise_base, position, memory, candidate, log_proposal_ratio)
+        # Where the base forbids the candidate, a weight that cannot be computed there does not matter.
+        return array_module.where(is_number | (log_ratio == -np.inf), log_ratio, np.nan), *rest

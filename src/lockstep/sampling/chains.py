@@ -21,6 +21,7 @@ from lockstep.sampling.starts import initial_states
 from lockstep.types import Kernel
 
 SECONDS_PER_BLOCK = 1.0
+MOST_SEED = 2**63 - 1
 
 
 def sample(
@@ -74,7 +75,7 @@ def sample(
     require_protocol(kernel, Kernel, "kernel", "a kernel such as ls.standard(log_density, proposal)")
     draws, chains = whole(draws, "draws", 1), whole(chains, "chains", 1)
     warmup, thin = whole(warmup, "warmup", 0), whole(thin, "thin", 1)
-    seed = whole(seed, "seed", 0, most=2**63 - 1)
+    seed = whole(seed, "seed", 0, most=MOST_SEED)
     started = time.perf_counter()
     with double_precision():
         compiled = canonical(kernel, "kernel")

@@ -15,13 +15,15 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
+from jax.extend.core import jaxprs_in_params
 
 from lockstep.types import Array, Key, Position
 
 CELL = 64
 MOST_UPDATES = 2**18  # of all chains together in one block
 MOST_CELLS = 1024
-MOST_NOISE = 2**23  # bytes of noise in one block (but always at least one cell a chain)
+MOST_NOISE = 2**23  # bytes of noise, and of what it is made of, in one block (but always at least one cell a chain)
+MOST_OUTPUT = 2**26  # bytes of draws in one block
 
 
 class Block(NamedTuple):
@@ -107,10 +109,32 @@ def block_noise(kernel: Any, chain_keys: Key, state: Any, first_cell: Array, cel
 
 
 def cells_per_block(kernel: Any, chain_keys: Key, state: Any, steps: int) -> int:
-    """How many cells a block should have: a power of two that covers the run or keeps the noise bounded."""
-    chains = chain_keys.shape[0]
-    shapes = jax.eval_shape(lambda k, s: block_noise(kernel, k, s, 0, 1), chain_keys, state)
-    size = sum(math.prod(leaf.shape) * getattr(leaf.dtype, "itemsize", 8) for leaf in jax.tree.leaves(shapes))
-    most = max(1, min(MOST_CELLS, MOST_UPDATES // (CELL * chains), MOST_NOISE // max(size, 1)))
+    """How many cells a block should have: a power of two that covers the run or keeps memory bounded."""
+    noise_bytes, output_bytes = _bytes_per_cell(kernel, chain_keys, state)
+    most = min(
+        MOST_CELLS,
+        MOST_UPDATES // (CELL * chain_keys.shape[0]),
+        MOST_NOISE // max(noise_bytes, 1),
+        MOST_OUTPUT // max(output_bytes, 1),
+    )
     needed = math.ceil(steps / CELL)
-    return int(2 ** min(math.floor(math.log2(most)), math.ceil(math.log2(needed))))
+    return int(2 ** min(math.floor(math.log2(max(most, 1))), math.ceil(math.log2(needed))))
+
+
+def _bytes_per_cell(kernel: Any, chain_keys: Key, state: Any) -> tuple[int, int]:
+    """The noise of a cell, or the largest array on the way to it, and the draws that the cell leaves."""
+    jaxpr, noise = jax.make_jaxpr(lambda k, s: block_noise(kernel, k, s, 0, 1), return_shape=True)(chain_keys, state)
+    one = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), noise)
+    moved, info = jax.eval_shape(jax.vmap(kernel.move), state, one)
+    return max(_bytes(noise), _largest(jaxpr.jaxpr)), CELL * _bytes((moved.position, info))
+
+
+def _bytes(tree: Any) -> int:
+    return sum(math.prod(leaf.shape) * getattr(leaf.dtype, "itemsize", 8) for leaf in jax.tree.leaves(tree))
+
+
+def _largest(jaxpr: Any) -> int:
+    """The largest array that any step of a traced program makes."""
+    inner = [inside for equation in jaxpr.eqns for inside in jaxprs_in_params(equation.params)]
+    made = [_bytes(out.aval) for equation in jaxpr.eqns for out in equation.outvars]
+    return max([0, *made, *(_largest(inside) for inside in inner)])

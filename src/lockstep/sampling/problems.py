@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
+from lockstep.coupling import Pair
 from lockstep.kernel import MetropolisHastings
 from lockstep.ratios import Carried, Estimated, Randomized, Universal
 from lockstep.types import Info, describe, one_of
@@ -60,7 +61,7 @@ def warn_of_ratios(kernel: Any, positions: Any, info: Any, thin: int, bad_in_war
             )
         if leg.is_violated is not None and (broken := int(leg.is_violated.sum())):
             _warn(
-                f"{broken:,} of {updates:,} errors ({broken / updates:.2%}) were above the bound of the universal "
+                f"{broken:,} errors ({broken / updates / _width(leg):.2%}) were above the bound of the universal "
                 f"rule, which is exact only if none is; raise the bound. info.is_violated tells where."
             )
         if not leg.is_accepted.any() and updates >= 100:
@@ -72,17 +73,19 @@ def warn_of_ratios(kernel: Any, positions: Any, info: Any, thin: int, bad_in_war
 
 def explain(kernel: Any, position: Any) -> str:
     """Find an update from ``position`` whose ratio is no number, and say what its parts returned."""
-    for one in simple_kernels(kernel):
-        if found := _explain_one(one, position):
+    for one, where in placed_kernels(kernel, position):
+        if found := _explain_one(one, where):
             return found
     return "look at what the functions of the kernel return there"
 
 
-def simple_kernels(kernel: Any) -> list[MetropolisHastings]:
-    """The `MetropolisHastings` kernels that a kernel applies to its position, in turn or at random."""
+def placed_kernels(kernel: Any, position: Any) -> list[tuple[MetropolisHastings, Any]]:
+    """The `MetropolisHastings` kernels that a kernel is made of, each with its position: of a pair, its own leg's."""
     if isinstance(kernel, MetropolisHastings):
-        return [kernel]
-    return [simple for one in getattr(kernel, "kernels", ()) for simple in simple_kernels(one)]
+        return [(kernel, position)]
+    inner = getattr(kernel, "kernels", ())
+    places = position if isinstance(position, Pair) else [position] * len(inner)
+    return [placed for one, place in zip(inner, places, strict=True) for placed in placed_kernels(one, place)]
 
 
 def _explain_one(kernel: MetropolisHastings, position: Any) -> str | None:

@@ -13,7 +13,7 @@ from lockstep.arguments import shapes
 from lockstep.functions import Function
 from lockstep.parts import is_floating, is_key, part
 from lockstep.precision import canonical
-from lockstep.sampling.problems import simple_kernels
+from lockstep.sampling.problems import placed_kernels
 from lockstep.types import Key, Position, describe, one_of
 
 
@@ -36,8 +36,8 @@ def initial_states(kernel: Any, initial: Any, chains: int, key: Key) -> Any:
     _require_finite(positions, positions, chains, "initial holds {value} in the position", "give finite numbers")
     keys = _chain_keys(key_memory, chains)
     _require_proposable(kernel, positions, chains, keys[0])
-    for one in getattr(kernel, "kernels", (kernel,)):
-        state = _init(one, positions, keys)
+    for one, places in placed_kernels(kernel, positions):
+        state = _init(one, places, keys)
         message = f"{_remembered_name(one)} is {{value}} at the initial position"
         remedy = "start where it is finite, inside the support"
         _require_finite(state, positions, chains, message, remedy)
@@ -46,12 +46,11 @@ def initial_states(kernel: Any, initial: Any, chains: int, key: Key) -> Any:
 
 def _require_proposable(kernel: Any, positions: Position, chains: int, key: Key) -> None:
     """What the proposals say of a position comes before what the users' functions make of it."""
-    on_host = jax.tree.map(np.asarray, positions)
-    for simple in simple_kernels(kernel):
-        jax.eval_shape(simple.proposal.noise, key, jax.tree.map(lambda leaf: leaf[0], positions))
+    for simple, places in placed_kernels(kernel, jax.tree.map(np.asarray, positions)):
+        jax.eval_shape(simple.proposal.noise, key, one_of(places, 0))
         if hasattr(simple.proposal, "require_start"):
             for chain in range(chains):
-                simple.proposal.require_start(one_of(on_host, chain))
+                simple.proposal.require_start(one_of(places, chain))
 
 
 def _remembered_name(kernel: Any) -> str:
@@ -83,7 +82,16 @@ def _positions(initial: Any, chains: int, keys: Key) -> Position:
     if isinstance(initial, type):
         raise TypeError(f"initial is the class {initial.__name__}; give a position, or an instance of it")
     if callable(initial):
-        return canonical(jax.vmap(Function(initial, "initial"))(keys), "initial")
+        function = Function(initial, "initial")
+        once, again = (jax.tree.map(np.asarray, function(keys[0])) for _ in range(2))
+        if not all(
+            np.array_equal(a, b, equal_nan=True) for a, b in zip(*map(jax.tree.leaves, (once, again)), strict=True)
+        ):
+            raise TypeError(
+                "initial returned different positions for one key: what it draws does not come from its key. Draw it "
+                "with jax.random"
+            )
+        return canonical(jax.vmap(function)(keys), "initial")
     position = canonical(initial, "initial")
     return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (chains, *leaf.shape)), position)
 

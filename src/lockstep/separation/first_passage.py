@@ -16,8 +16,11 @@ from lockstep.coupling import Shadowed
 from lockstep.kernel import require_protocol
 from lockstep.precision import canonical, double_precision
 from lockstep.sampling import driver
+from lockstep.sampling.chains import MOST_SEED
+from lockstep.sampling.problems import explain
 from lockstep.sampling.progress import Progress
 from lockstep.sampling.starts import initial_states
+from lockstep.types import one_of
 
 LEAST_WIDTH = 16
 
@@ -63,7 +66,8 @@ def first_passage(
     kernel
         ``ls.Shadowed(exact, approximate)``.
     initial
-        Starts in equilibrium: a function of a key, or ``ls.Starts(positions)``, such as draws of an earlier run.
+        Starts in equilibrium: a function of a key, or ``ls.Starts(positions)``, such as draws of an earlier run (with
+        another seed than that run, whose noise would be replayed).
     replicates
         How many.
     seed
@@ -77,7 +81,7 @@ def first_passage(
     replicates, limit = whole(replicates, "replicates", 2), whole(limit, "limit", 1)
     with double_precision(), Progress(replicates, "first passages", progress) as shown:
         compiled = canonical(kernel, "kernel")
-        key_start, key_run = jr.split(jr.key(whole(seed, "seed", 0)))
+        key_start, key_run = jr.split(jr.key(whole(seed, "seed", 0, MOST_SEED)))
         keys = jax.vmap(lambda chain: jr.fold_in(key_run, chain))(jnp.arange(replicates))
         state = initial_states(compiled, initial, replicates, key_start)
         times = np.full(replicates, limit)
@@ -85,9 +89,13 @@ def first_passage(
         active = np.arange(replicates)
         width, step = replicates, 0
         while len(active) and step < limit:
-            steps, cells = _block(width, limit - step)
-            state, first = _until_marked(compiled, keys, state, step, steps, cells=cells)
-            first = np.asarray(first)[: len(active)]
+            cells = driver.cells_per_block(compiled, keys, state, limit - step)
+            steps = min(cells * driver.CELL, limit - step)
+            moved, first, is_finite = _until_marked(compiled, keys, state, step, steps, cells=cells)
+            if step == 0 and not all(is_finite):
+                where = explain(compiled, one_of(state.position, 0))
+                raise FloatingPointError(f"every log ratio so far was NaN or infinite: {where}")
+            state, first = moved, np.asarray(first)[: len(active)]
             is_done = first < steps
             times[active[is_done]] = step + first[is_done] + 1
             is_cut[active[is_done]] = False
@@ -105,21 +113,19 @@ def first_passage(
 
 
 @functools.partial(jax.jit, static_argnames="cells")
-def _until_marked(kernel: Any, keys: Any, state: Any, start: Any, steps: Any, *, cells: int) -> tuple[Any, Any]:
-    """The states after a block, and at which of its steps each replicate was first marked (``steps``: at none)."""
+def _until_marked(kernel: Any, keys: Any, state: Any, start: Any, steps: Any, *, cells: int) -> tuple[Any, Any, Any]:
+    """The states after a block, when each replicate was first marked, and whether any log ratio was a number.
+
+    A replicate that was not marked holds ``steps``; the last result has an entry for each leg.
+    """
     noise = driver.block_noise(kernel, keys, state, start // driver.CELL, cells)
     offset = start % driver.CELL
     move = jax.vmap(kernel.move)
 
     def body(i: Any, carry: Any) -> Any:
-        state, first = carry
+        state, first, is_finite = carry
         state, info = move(state, driver.take(noise, offset + i))
-        return state, jnp.where(info.marks & (first == steps), i, first)
+        legs = jnp.stack([info.exact.is_finite.any(), info.approximate.is_finite.any()])
+        return state, jnp.where(info.marks & (first == steps), i, first), is_finite | legs
 
-    return jax.lax.fori_loop(0, steps, body, (state, jnp.full(len(keys), steps)))
-
-
-def _block(width: int, most: int) -> tuple[int, int]:
-    cells = max(1, driver.MOST_UPDATES // (driver.CELL * width) // 2)
-    cells = 2 ** int(np.log2(min(cells, driver.MOST_CELLS)))
-    return min(cells * driver.CELL, most), cells
+    return jax.lax.fori_loop(0, steps, body, (state, jnp.full(len(keys), steps), jnp.zeros(2, bool)))

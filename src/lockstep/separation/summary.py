@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,13 @@ from lockstep.separation import times
 
 FEWEST_MARKS = 10
 FEWEST_MARKS_A_CHAIN = 5
+NONE = np.array([], dtype=int)
 LEVEL = 0.95
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Separation:
-    """Separation times of two kernels.
+    """Separation times of two kernels; what a run cannot tell is NaN.
 
     Attributes
     ----------
@@ -35,10 +37,10 @@ class Separation:
         How many separations there were, and in how many updates (while the chains were equal).
     identical_fraction
         The share of states at which two coupled chains are equal; NaN for a `Shadowed` run, which has one chain.
-    geometric_p_value
-        Of a test of the return times against a geometric law.
-    coalescences, coalescence_time
-        How often chains that had separated became equal again, and after how many updates on average.
+    return_times, geometric_p_value
+        The intervals between marks, and the p-value of a test of them against a geometric law.
+    coalescence_times, coalescence_time
+        After how many updates chains that had separated became equal again, and the mean of these.
     """
 
     rho_1: float
@@ -52,49 +54,64 @@ class Separation:
     updates: int
     identical_fraction: float
     identical_fraction_se: float
-    geometric_p_value: float
-    coalescences: int
-    coalescence_time: float
+    return_times: np.ndarray
+    coalescence_times: np.ndarray
 
     @property
-    def is_bound_met(self) -> bool:
-        """Whether 2τ ≥ ρ + 1, as Kac's formula demands, within three standard errors."""
-        slack = 2 * self.tau - self.rho_2 - 1
-        return not slack < -3 * np.hypot(2 * self.tau_se, self.rho_2_se)
+    def geometric_p_value(self) -> float:
+        return times.geometric_p_value(self.return_times)
+
+    @property
+    def coalescences(self) -> int:
+        return len(self.coalescence_times)
+
+    @property
+    def coalescence_time(self) -> float:
+        return float(self.coalescence_times.mean()) if self.coalescences else np.nan
+
+    @property
+    def bound_slack(self) -> float:
+        """2τ - (ρ + 1), which Kac's formula says is not negative: the more, the more marks come in clusters."""
+        return 2 * self.tau - self.rho_2 - 1
 
     def to_dict(self) -> dict[str, Any]:
         """All numbers by name."""
-        return dataclasses.asdict(self)
+        names = [field.name for field in dataclasses.fields(self) if not field.name.endswith("_times")]
+        names += ["geometric_p_value", "coalescences", "coalescence_time", "bound_slack"]
+        return {name: getattr(self, name) for name in names}
 
     def __repr__(self) -> str:
+        return "\n".join([f"Separation: {self.marks:,} marks in {self.updates:,} updates", *self._lines()])
+
+    def _lines(self) -> Iterator[str]:
         low, high = self.rho_2_interval
-        lines = [f"Separation: {self.marks:,} marks in {self.updates:,} updates"]
-        lines.append(f"  ρ from gaps          {_pm(self.rho_1, self.rho_1_se)}")
-        if np.isnan(self.rho_2):
-            lines.append(
-                f"  ρ from return times  too few marks for a number; between {low:,.4g} and {high:,.4g} (95 %)"
-            )
-        else:
-            lines.append(f"  ρ from return times  {_pm(self.rho_2, self.rho_2_se)}")
+        if not np.isnan(self.rho_1):
+            yield f"  ρ from gaps          {_pm(self.rho_1, self.rho_1_se)}"
+        if not np.isnan(self.rho_2):
+            yield f"  ρ from return times  {_pm(self.rho_2, self.rho_2_se)}"
+        elif self.marks < FEWEST_MARKS:
+            yield f"  ρ from return times  too few marks; between {low:,.4g} and {high:,.4g} (95 %)"
         if not np.isnan(self.tau):
-            lines.append(f"  τ from equilibrium   {_pm(self.tau, self.tau_se)}   (2τ ≥ ρ + 1: {self.is_bound_met})")
+            yield f"  τ from equilibrium   {_pm(self.tau, self.tau_se)}   (2τ - ρ - 1 = {self.bound_slack:.3g})"
+        elif np.isnan(self.identical_fraction):
+            yield "  τ from equilibrium   too few marks a chain; run longer, or use first_passage"
         if not np.isnan(self.identical_fraction):
             share, error = 100 * self.identical_fraction, 100 * self.identical_fraction_se
-            lines.append(f"  identical states     {share:.2f} ± {error:.2f} %")
+            yield f"  identical states     {share:.2f} ± {error:.2f} %"
         if self.coalescences:
-            lines.append(
-                f"  coalescences         {self.coalescences:,}, after {self.coalescence_time:.1f} updates on average"
-            )
+            yield f"  coalescences         {self.coalescences:,}, after {self.coalescence_time:.1f} updates each"
         if not np.isnan(self.geometric_p_value):
-            lines.append(f"  return times against a geometric law: p = {self.geometric_p_value:.2g}")
-        return "\n".join(lines)
+            yield f"  return times against a geometric law: p = {self.geometric_p_value:.2g}"
 
 
 def summary(run: Any) -> Separation:
     """Separation times of a run of `ls.Shadowed` or `ls.Coupled`.
 
-    For `ls.Shadowed` every update counts. For `ls.Coupled` those count at which the two chains were equal: with a
-    random walk they separate once and for all, with an independence proposal they coalesce and branch again.
+    For `ls.Shadowed` every update counts, and ρ is the return time of separation along the exact chain.
+
+    For `ls.Coupled` those updates count at which the two chains were equal. With an independence proposal they coalesce
+    and branch again, and ρ is the number of such updates for each separation. With a random walk they separate once and
+    for all: such a run tells τ, the mean time to separation from its starts, and not ρ.
 
     Parameters
     ----------
@@ -107,53 +124,67 @@ def summary(run: Any) -> Separation:
     Separation
         ρ and τ with standard errors (``rho_1``, ``rho_1_se``, …), marks, and the share of identical states.
     """
-    info = run.info
-    if not isinstance(info, (CoupledInfo, ShadowedInfo)):
-        raise TypeError(
-            "run is not one of coupled kernels: sample ls.Shadowed(exact, approximate) or ls.Coupled(first, second)"
-        )
-    marks, gaps = np.asarray(info.marks, float), np.asarray(info.gaps, float)
-    eligible = _eligible(info, run.thin)
-    updates, count = int(eligible.sum()), int(marks.sum())
-    gap, gap_se = _ratio(gaps, eligible)
-    rho_1, rho_1_se = _inverse(gap, gap_se)
-    rate, rate_se = _ratio(marks, eligible)
-    rho_2, rho_2_se = _inverse(rate, rate_se)
-    is_coupled = isinstance(info, CoupledInfo)
-    is_enough = count >= FEWEST_MARKS
-    has_intervals = is_enough and run.thin == 1 and not is_coupled and count >= FEWEST_MARKS_A_CHAIN * run.chains
-    every = times.return_times(info.marks) if has_intervals else np.array([], dtype=int)
-    share, share_se, spells = np.nan, np.nan, np.array([], dtype=int)
-    if isinstance(info, CoupledInfo):
-        share, share_se = _mean(np.asarray(info.is_equal) / run.thin)
-        spells = times.unequal_spells(info.is_equal) if run.thin == 1 else spells
-    return Separation(
-        rho_1=rho_1,
-        rho_1_se=rho_1_se,
-        rho_2=rho_2 if is_enough else np.nan,
-        rho_2_se=rho_2_se if is_enough else np.nan,
-        rho_2_interval=_poisson_interval(count, updates),
-        tau=times.mean_waiting_time(every) if has_intervals else np.nan,
-        tau_se=times.jackknife(times.mean_waiting_time, every) if has_intervals else np.nan,
-        marks=count,
-        updates=updates,
-        identical_fraction=share,
-        identical_fraction_se=share_se,
-        geometric_p_value=times.geometric_p_value(every) if has_intervals else np.nan,
-        coalescences=len(spells),
-        coalescence_time=float(spells.mean()) if len(spells) else np.nan,
+    if isinstance(run.info, ShadowedInfo):
+        return _of_shadowed(run)
+    if isinstance(run.info, CoupledInfo):
+        return _of_coupled(run)
+    raise TypeError(
+        "run is not one of coupled kernels: sample ls.Shadowed(exact, approximate) or ls.Coupled(first, second)"
     )
 
 
-def _eligible(info: Any, thin: int) -> np.ndarray:
-    """How many updates of each draw began with equal chains."""
-    if isinstance(info, ShadowedInfo):
-        return np.full(np.shape(info.marks), thin, float)
-    after = np.asarray(info.is_equal, float)
-    # Equal before an update: equal after it, or separated by it, less those that it made equal.
-    before = np.concatenate([after[:, :1], after[:, :-1]], axis=1) if thin == 1 else after
-    before[:, 0] = np.maximum(before[:, 0], np.asarray(info.marks)[:, 0])
-    return before
+def _of_shadowed(run: Any) -> Separation:
+    eligible = np.full(np.shape(run.info.marks), run.thin, float)
+    found = _rates(run, eligible)
+    is_enough = run.thin == 1 and found["marks"] >= max(FEWEST_MARKS, FEWEST_MARKS_A_CHAIN * run.chains)
+    waits = times.return_times(run.info.marks) if is_enough else NONE
+    return Separation(
+        **found,
+        tau=times.mean_waiting_time(waits) if is_enough else np.nan,
+        tau_se=times.jackknife(times.mean_waiting_time, waits) if is_enough else np.nan,
+        identical_fraction=np.nan,
+        identical_fraction_se=np.nan,
+        return_times=waits,
+        coalescence_times=NONE,
+    )
+
+
+def _of_coupled(run: Any) -> Separation:
+    found = _rates(run, np.asarray(run.info.was_equal, float))
+    is_equal = np.asarray(run.info.is_equal) / run.thin
+    does_coalesce = bool(np.any(np.diff(is_equal, axis=1) > 0))
+    tau = tau_se = np.nan
+    if not does_coalesce:
+        # One separation a chain at the most: updates a mark are a mean first passage, by the gaps as by the marks.
+        tau, tau_se = found["rho_1"], found["rho_1_se"]
+        found.update(dict.fromkeys(("rho_1", "rho_1_se", "rho_2", "rho_2_se"), np.nan))
+    share, share_se = _mean(is_equal) if does_coalesce else _mean_of_chains(is_equal)
+    return Separation(
+        **found,
+        tau=tau,
+        tau_se=tau_se,
+        identical_fraction=share,
+        identical_fraction_se=share_se,
+        return_times=NONE,
+        coalescence_times=times.unequal_spells(is_equal) if run.thin == 1 else NONE,
+    )
+
+
+def _rates(run: Any, eligible: np.ndarray) -> dict[str, Any]:
+    """ρ from gaps and from marks, over the updates that count."""
+    marks, gaps = np.asarray(run.info.marks, float), np.asarray(run.info.gaps, float)
+    updates, count = int(eligible.sum()), int(marks.sum())
+    rho_1, rho_1_se = _inverse(*_ratio(gaps, eligible))
+    rho_2, rho_2_se = _inverse(*_ratio(marks, eligible)) if count >= FEWEST_MARKS else (np.nan, np.nan)
+    return {
+        "rho_1": rho_1,
+        "rho_1_se": rho_1_se,
+        "rho_2": rho_2,
+        "rho_2_se": rho_2_se,
+        "rho_2_interval": _poisson_interval(count, updates),
+        "marks": count,
+        "updates": updates,
+    }
 
 
 def _ratio(amounts: np.ndarray, eligible: np.ndarray) -> tuple[float, float]:
@@ -167,11 +198,15 @@ def _mean(values: np.ndarray) -> tuple[float, float]:
     """The mean of chains, and its Monte Carlo standard error by ArviZ."""
     from arviz_stats.base import array_stats
 
-    values = np.asarray(values, float)
     if values.shape[1] < 8 or np.ptp(values) == 0:
-        spread = values.mean(axis=1).std(ddof=1) if len(values) > 1 else np.nan
-        return float(values.mean()), float(spread / np.sqrt(len(values)))
+        return _mean_of_chains(values)
     return float(values.mean()), float(array_stats.mcse(values, method="mean"))
+
+
+def _mean_of_chains(values: np.ndarray) -> tuple[float, float]:
+    """The mean, and its error from the spread between chains alone."""
+    spread = values.mean(axis=1).std(ddof=1) if len(values) > 1 else np.nan
+    return float(values.mean()), float(spread / np.sqrt(len(values)))
 
 
 def _inverse(mean: float, error: float) -> tuple[float, float]:

@@ -26,11 +26,10 @@ def unequal_spells(is_equal: np.ndarray) -> np.ndarray:
     for chain in is_equal:
         change = np.diff(chain.astype(np.int8))
         separations, coalescences = np.flatnonzero(change == -1), np.flatnonzero(change == 1)
-        for start in separations:
-            later = coalescences[coalescences > start]
-            if later.size:
-                spells.append(later[0] - start)
-    return np.array(spells, dtype=int)
+        # The two take turns; a coalescence that comes first ends a spell whose beginning was not seen.
+        coalescences = coalescences[coalescences > separations[0]] if separations.size else coalescences[:0]
+        spells.append(coalescences - separations[: len(coalescences)])
+    return np.concatenate(spells)
 
 
 def mean_waiting_time(times: np.ndarray) -> float:

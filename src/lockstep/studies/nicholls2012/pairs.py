@@ -74,5 +74,5 @@ def separation(
     if not getattr(exact.proposal, "is_independent", False):
         return found
     both = summary(sample(Coupled(exact, approximate), draw_target, **options))
-    shared = ("identical_fraction", "identical_fraction_se", "coalescences", "coalescence_time")
+    shared = ("identical_fraction", "identical_fraction_se", "coalescence_times")
     return dataclasses.replace(found, **{name: getattr(both, name) for name in shared})
