@@ -28,8 +28,8 @@ run: $(STAMP) ## Reproduce the paper's figures and numbers into results/ (about 
 test: lint ## Check the code, then run the tests (without the slow studies).
 	$(BIN)/python -m pytest -n 2 -m "not study"
 
-study: $(STAMP) ## Run the slow studies.
-	$(BIN)/python -m pytest -m study
+study: $(STAMP) ## Run the slow studies; the paper's at full precision goes to results/full.
+	$(BIN)/python -m pytest -s -m study
 
 bench: $(STAMP) ## Run the benchmarks.
 	$(BIN)/python -m benchmarks

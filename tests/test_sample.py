@@ -469,11 +469,37 @@ def test_noise_of_a_block_is_bounded(monkeypatch):
                     assert n <= driver.MOST_CELLS and n & (n - 1) == 0
                     assert (n - 1) * driver.CELL < 2 * steps  # no more than the run needs, up to a power of two
                 assert cells(kernel, chains, 10**6) == cells(kernel, chains, 10**9)
-        few = cells(wide, 64, 10**6)
-        monkeypatch.setattr(driver, "MOST_NOISE", size(wide, 64, 1) * 8)
-        assert few < 8 or cells(wide, 64, 10**6) == 8
-        monkeypatch.setattr(driver, "MOST_NOISE", 1)
         assert cells(wide, 64, 10**6) == 1
+        monkeypatch.setattr(driver, "MOST_NOISE", size(wide, 64, 1) * 8)
+        assert cells(wide, 64, 10**6) == 8
+
+
+def test_blocks_are_bounded_by_their_draws_and_by_what_noise_is_made_of():
+    """Thousands of spins moved one at a time have little noise; moments of many samples are made of all of them."""
+
+    @ls.part
+    class Flip:
+        def noise(self, key, position, shape=()):
+            return jr.randint(key, shape, 0, position.size)
+
+        def __call__(self, noise, position):
+            return position.at[noise].multiply(-1), 0.0
+
+    spins = ls.standard(lambda x: 0.1 * jnp.sum(x[1:] * x[:-1]), Flip())
+    moments = ls.naive(
+        ls.estimators.smooth(None, lambda w, old, new: jnp.log(w), 1000, draw=lambda key, n: jr.exponential(key, (n,))),
+        ls.RandomWalk(1.0),
+    )
+    with jax.enable_x64(True):
+        for kernel, start, bytes_per_step, most in (
+            (spins, jnp.ones(10_000), 8 * 10_000, driver.MOST_OUTPUT),
+            (moments, jnp.zeros(2), 8 * 1000, driver.MOST_NOISE),
+        ):
+            keys = jr.split(jr.key(0), 4)
+            state = jax.vmap(kernel.init)(jnp.broadcast_to(start, (4, *start.shape)))
+            n = driver.cells_per_block(kernel, keys, state, 10**9)
+            assert n * driver.CELL * 4 * bytes_per_step <= most or n == 1
+            assert n <= 8
 
 
 def test_nothing_compiles_twice():

@@ -121,12 +121,19 @@ def cells_per_block(kernel: Any, chain_keys: Key, state: Any, steps: int) -> int
     return int(2 ** min(math.floor(math.log2(max(most, 1))), math.ceil(math.log2(needed))))
 
 
+@jax.jit
+def _one_cell(kernel: Any, chain_keys: Key, state: Any) -> tuple[Any, Any]:
+    """The noise of one cell, and a draw made with its first row. Never run: its trace tells sizes, and is cached."""
+    noise = block_noise(kernel, chain_keys, state, 0, 1)
+    moved, info = jax.vmap(kernel.move)(state, take(noise, 0))
+    return noise, (moved.position, info)
+
+
 def _bytes_per_cell(kernel: Any, chain_keys: Key, state: Any) -> tuple[int, int]:
     """The noise of a cell, or the largest array on the way to it, and the draws that the cell leaves."""
-    jaxpr, noise = jax.make_jaxpr(lambda k, s: block_noise(kernel, k, s, 0, 1), return_shape=True)(chain_keys, state)
-    one = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), noise)
-    moved, info = jax.eval_shape(jax.vmap(kernel.move), state, one)
-    return max(_bytes(noise), _largest(jaxpr.jaxpr)), CELL * _bytes((moved.position, info))
+    traced = _one_cell.trace(kernel, chain_keys, state)
+    noise, draw = traced.out_info
+    return max(_bytes(noise), _largest(traced.jaxpr.jaxpr)), CELL * _bytes(draw)
 
 
 def _bytes(tree: Any) -> int:

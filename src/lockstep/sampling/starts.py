@@ -82,18 +82,28 @@ def _positions(initial: Any, chains: int, keys: Key) -> Position:
     if isinstance(initial, type):
         raise TypeError(f"initial is the class {initial.__name__}; give a position, or an instance of it")
     if callable(initial):
-        function = Function(initial, "initial")
-        once, again = (jax.tree.map(np.asarray, function(keys[0])) for _ in range(2))
-        if not all(
-            np.array_equal(a, b, equal_nan=True) for a, b in zip(*map(jax.tree.leaves, (once, again)), strict=True)
-        ):
-            raise TypeError(
-                "initial returned different positions for one key: what it draws does not come from its key. Draw it "
-                "with jax.random"
-            )
-        return canonical(jax.vmap(function)(keys), "initial")
+        return canonical(jax.vmap(_repeatable(Function(initial, "initial")))(keys), "initial")
     position = canonical(initial, "initial")
     return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (chains, *leaf.shape)), position)
+
+
+def _repeatable(function: Any) -> Any:
+    """The function, refused if it draws from another generator: all chains would then start at one place."""
+
+    def draw(key: Key) -> Position:
+        position = function(key)
+        if not any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(position)):
+            again = jax.tree.leaves(function(key))
+            if not all(
+                np.array_equal(a, b, equal_nan=True) for a, b in zip(jax.tree.leaves(position), again, strict=True)
+            ):
+                raise TypeError(
+                    "initial returned different positions for one key: what it draws does not come from its key. Draw "
+                    "it with jax.random"
+                )
+        return position
+
+    return draw
 
 
 def _require_finite(values: Any, positions: Position, chains: int, message: str, remedy: str) -> None:

@@ -125,17 +125,23 @@ def _efficiency(efficiency: dict[str, Any]) -> Iterator[Row]:
 
 def print_table(every: list[Row], console: Any) -> None:
     """The table on a terminal, or as plain text elsewhere."""
+    from rich import box
     from rich.table import Table
 
     table = Table(
-        title="Nicholls, Fox and Muir Watt (2012), section 5", caption=expected.CAVEAT, caption_justify="left"
+        title="Nicholls, Fox and Muir Watt (2012), section 5",
+        caption=expected.CAVEAT,
+        caption_justify="left",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
     )
-    for column in ("", *COLUMNS):
-        table.add_column(column, justify="right" if column else "left", no_wrap=bool(column))
+    table.add_column("", min_width=20)
+    for column in COLUMNS:
+        table.add_column(column.replace(" (", "\n("), justify="right", no_wrap=True)
     section = ""
     for row in every:
         if row.section != section:
-            table.add_section()
+            table.add_row()
             table.add_row(f"[bold]{row.section}[/bold]")
             section = row.section
         table.add_row(*row.cells())
