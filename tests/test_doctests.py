@@ -1,8 +1,10 @@
 """The examples of all docstrings run as they stand."""
 
+import ast
 import doctest
 import importlib
 import pkgutil
+from pathlib import Path
 
 import pytest
 
@@ -29,3 +31,12 @@ def test_public_names_load_and_are_documented(name):
     value = getattr(lockstep, name)
     assert value.__doc__ and value.__doc__.strip()
     assert name in dir(lockstep)
+
+
+def test_type_checkers_see_the_same_public_names():
+    tree = ast.parse(Path(lockstep.__file__).read_text(encoding="utf-8"))
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    seen = {(node.module, alias.asname) for node in block.body for alias in node.names}
+    assert seen == {*((module, name) for name, module in lockstep._HOME.items())} | {
+        ("lockstep", name) for name in lockstep._MODULES
+    }

@@ -13,8 +13,7 @@ import pytest
 
 import lockstep as ls
 from lockstep.precision import canonical
-from lockstep.sampling import chains as chains_module
-from lockstep.sampling import driver
+from lockstep.sampling import chains as chains_module, driver
 
 DRAWS, CHAINS, SEED = 300, 2, 4
 

@@ -6,8 +6,7 @@ from typing import Any
 
 from lockstep.kernel import MetropolisHastings
 from lockstep.ratios import Estimated
-from lockstep.rules import penalty as plain
-from lockstep.rules import penalty_series
+from lockstep.rules import penalty as plain, penalty_series
 from lockstep.types import Proposal
 
 

@@ -24,8 +24,7 @@ class Progress:
     def __enter__(self) -> Self:
         if self.is_shown and self.is_terminal:
             from rich.console import Console
-            from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-            from rich.progress import Progress as Bar
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress as Bar, TextColumn, TimeRemainingColumn
 
             columns = (
                 TextColumn("{task.description}"),
