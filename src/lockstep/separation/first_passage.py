@@ -125,7 +125,9 @@ def _until_marked(kernel: Any, keys: Any, state: Any, start: Any, steps: Any, *,
     def body(i: Any, carry: Any) -> Any:
         state, first, is_finite = carry
         state, info = move(state, driver.take(noise, offset + i))
-        legs = jnp.stack([info.exact.is_finite.any(), info.approximate.is_finite.any()])
-        return state, jnp.where(info.marks & (first == steps), i, first), is_finite | legs
+        is_finite = [seen | leg.is_finite for seen, leg in zip(is_finite, (info.exact, info.approximate), strict=True)]
+        return state, jnp.where(info.marks & (first == steps), i, first), is_finite
 
-    return jax.lax.fori_loop(0, steps, body, (state, jnp.full(len(keys), steps), jnp.zeros(2, bool)))
+    start_flags = [jnp.zeros(len(keys), bool)] * 2
+    state, first, is_finite = jax.lax.fori_loop(0, steps, body, (state, jnp.full(len(keys), steps), start_flags))
+    return state, first, [seen.any() for seen in is_finite]
