@@ -1,7 +1,8 @@
 """The sweep of the paper's figure of separation times, against a program written by hand and compiled by Numba.
 
 Both give, for two pairs of kernels, two proposals and m = 8 … 256: ρ from the gaps of a run, and τ from 1,000
-replicates that stop when they separate. The peer is one thread; ours has two tasks under way at a time.
+replicates that stop when they separate. One peer draws the m samples of every estimate, as the algorithm is written;
+the other draws their sufficient statistics, as ours does. A peer is one thread; ours has two tasks under way at a time.
 """
 
 import ctypes
@@ -45,19 +46,40 @@ def draw_target():
 
 
 @numba.njit
-def log_ratios(difference, m, is_naive):
+def sum_of_exponentials(m, draws_samples):
+    if not draws_samples:
+        return np.random.gamma(m, 1.0)
+    total = 0.0
+    for _ in range(m):
+        total -= math.log(np.random.random())
+    return total
+
+
+@numba.njit
+def mean_and_variance_of_normals(m, draws_samples):
+    if not draws_samples:
+        return np.random.normal() / math.sqrt(m), np.random.gamma((m - 1) / 2, 2.0) / (m - 1)
+    total, squares = 0.0, 0.0
+    for _ in range(m):
+        one = np.random.normal()
+        total, squares = total + one, squares + one * one
+    return total / m, (squares - total * total / m) / (m - 1)
+
+
+@numba.njit
+def log_ratios(difference, m, is_naive, draws_samples):
     """The log ratios of the penalty method and of the approximate kernel, from the same noise."""
     if is_naive:
-        total = np.random.gamma(m, 1.0)
+        total = sum_of_exponentials(m, draws_samples)
         score = ndtri(gammaincc(m, total))
         return difference + score / math.sqrt(m) - 0.5 / m, difference - 1 + m / total
-    estimate = difference + np.random.normal() / math.sqrt(m)
-    variance = np.random.gamma((m - 1) / 2, 2.0) / (m - 1)
+    error, variance = mean_and_variance_of_normals(m, draws_samples)
+    estimate = difference + error
     return estimate - 0.5 / m, estimate - 0.5 * variance / m
 
 
 @numba.njit
-def run(m, is_naive, is_walk, updates, stops):
+def run(m, is_naive, is_walk, draws_samples, updates, stops):
     """One shadowed chain from equilibrium: how many updates it took, and the sum of its gaps."""
     x, y = draw_target()
     value, gaps = log_density(x, y), 0.0
@@ -69,7 +91,7 @@ def run(m, is_naive, is_walk, updates, stops):
         if not is_walk:
             old = (x - 4.5) ** 2 + (y - 4.5) ** 2
             difference += (6.25 * (u * u + v * v) - old) / 12.5
-        exact, approximate = log_ratios(difference, m, is_naive)
+        exact, approximate = log_ratios(difference, m, is_naive, draws_samples)
         log_uniform = math.log(np.random.random())
         gaps += abs(math.exp(min(exact, 0.0)) - math.exp(min(approximate, 0.0)))
         if stops and (log_uniform <= exact) != (log_uniform <= approximate):
@@ -80,26 +102,28 @@ def run(m, is_naive, is_walk, updates, stops):
 
 
 @numba.njit
-def separation(m, is_naive, is_walk):
-    _, gaps = run(m, is_naive, is_walk, UPDATES, False)
+def separation(m, is_naive, is_walk, draws_samples):
+    _, gaps = run(m, is_naive, is_walk, draws_samples, UPDATES, False)
     total = 0
     for _ in range(REPLICATES):
-        total += run(m, is_naive, is_walk, 10**9, True)[0]
+        total += run(m, is_naive, is_walk, draws_samples, 10**9, True)[0]
     return UPDATES / gaps, total / REPLICATES
 
 
 TASKS = list(itertools.product(("naive", "penalty_estimate"), ("random walk", "independence"), COUNTS))
+SHORTER = [task for task in TASKS if task[0] == "naive" or task[2] <= 64]  # drawing all samples takes its time
 
 
-def by_hand(updates: int):
+def by_hand(tasks, draws_samples: bool) -> Builder:
     def sweep():
-        return [separation(m, pair == "naive", proposal == "random walk") for pair, proposal, m in TASKS]
+        return [separation(m, pair == "naive", walk == "random walk", draws_samples) for pair, walk, m in tasks]
 
-    return timed("Numba program", updates, sweep)
+    name = "Numba program, all samples" if draws_samples else "Numba program, sufficient statistics"
+    return lambda updates: timed(name, updates, sweep)
 
 
-def lockstep(updates: int):
-    def task(pair, proposal, m):
+def lockstep(tasks) -> Builder:
+    def measure(pair, proposal, m):
         kernel = ls.Shadowed(*nicholls2012.coupled_pair(proposal, m, pair))
         start = nicholls2012.draw_target
         chain = ls.sample(kernel, start, draws=UPDATES // CHAINS, chains=CHAINS, progress=False)
@@ -108,12 +132,17 @@ def lockstep(updates: int):
 
     def sweep():
         with ThreadPoolExecutor(2) as executor:
-            return list(executor.map(lambda arguments: task(*arguments), TASKS))
+            return list(executor.map(lambda task: measure(*task), tasks))
 
-    return timed("lockstep", updates, sweep)
+    return lambda updates: timed("lockstep", updates, sweep)
 
 
-ours: Builder = lockstep
+def row(name: str, measures: str, tasks, draws_samples: bool) -> Row:
+    ours, peer = lockstep(tasks), by_hand(tasks, draws_samples)
+    return Row(name, measures, ours, (peer,), 1.0, updates=1, unit="sweep", repeats=2)
+
+
 ROWS = [
-    Row("separation-numba", "sweep of separation times", ours, (by_hand,), 1.0, updates=1, unit="sweep", repeats=2),
+    row("separation-numba-samples", "separation times, m = 8 … 256 (Penalty Estimate: … 64)", SHORTER, True),
+    row("separation-numba", "separation times, m = 8 … 256", TASKS, False),
 ]
