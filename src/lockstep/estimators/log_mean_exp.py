@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lockstep.estimators.samples import Samples, moments, samples_of
+from lockstep.estimators.samples import Moments, Pooled, Samples, moments, samples_of
 from lockstep.functions import Scalar
 from lockstep.parts import part
-from lockstep.types import Estimate, Key, Position, Shape
+from lockstep.types import Array, Estimate, Key, Position, Shape
 
 
 @part
@@ -35,19 +36,31 @@ class LogMeanExp:
         return self.samples.noise(key, shape)
 
     def __call__(self, noise: Any, position: Position, candidate: Position) -> Estimate:
-        log_weights = self.samples(noise, position, candidate)
-        largest = jnp.max(log_weights)
-        shift = jnp.where(jnp.isfinite(largest), largest, 0.0)
-        value = jnp.log(jnp.mean(jnp.exp(log_weights - shift))) + shift
-        # An average of zero is a ratio of zero: certain rejection, whose cumulants do not matter.
-        of = moments(jnp.where(value == -np.inf, 1.0, jnp.exp(log_weights - value)))
-        variance = of.variance / self.count
-        third = (of.third - 3 * of.variance**2) / self.count**2
-        return Estimate(value, -variance / 2, variance, third, self.count)
+        return _log_of_average(self.samples(noise, position, candidate), self.count)[0]
+
+    def pooled(self, noise: Any, position: Position, candidate: Position) -> Pooled:
+        """One estimate from the samples of several, whose noise has a leading axis."""
+        log_weights = jax.vmap(self.samples, in_axes=(0, None, None))(noise, position, candidate)
+        estimate, of, weights = _log_of_average(log_weights.ravel(), log_weights.size)
+        linear = weights.reshape(log_weights.shape).mean(axis=1) - 1
+        return Pooled(estimate, linear, of.third / log_weights.size**2)
 
     def with_count(self, count: int) -> LogMeanExp:
         """The same estimator with another number of samples."""
         return LogMeanExp(self.samples.with_count(count))
+
+
+def _log_of_average(log_weights: Array, count: int) -> tuple[Estimate, Moments, Array]:
+    """The estimate, and the relative weights with their moments."""
+    largest = jnp.max(log_weights)
+    shift = jnp.where(jnp.isfinite(largest), largest, 0.0)
+    value = jnp.log(jnp.mean(jnp.exp(log_weights - shift))) + shift
+    # An average of zero is a ratio of zero: certain rejection, whose cumulants do not matter.
+    weights = jnp.where(value == -np.inf, 1.0, jnp.exp(log_weights - value))
+    of = moments(weights)
+    variance = of.variance / count
+    third = (of.third - 3 * of.variance**2) / count**2
+    return Estimate(value, -variance / 2, variance, third, count), of, weights
 
 
 def log_mean_exp(log_weight: Any, count: int, draw: Any = None) -> LogMeanExp:

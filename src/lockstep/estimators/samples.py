@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from lockstep.arguments import shapes, whole
@@ -12,7 +13,7 @@ from lockstep.draws import draw_bulk
 from lockstep.functions import Function, arity, wrapped
 from lockstep.kernel import require_protocol
 from lockstep.parts import part, static
-from lockstep.types import Array, Estimator, Key, Position, Shape
+from lockstep.types import Array, Estimate, Estimator, Key, Position, Shape
 
 
 class Moments(NamedTuple):
@@ -34,6 +35,18 @@ def moments(samples: Array) -> Moments:
         squares.sum(axis=-1) * (1 / (m - 1) if m > 1 else np.nan),
         (squares * centred).sum(axis=-1) * (m / ((m - 1) * (m - 2)) if m > 2 else np.nan),
     )
+
+
+def pooled_moments(of: Moments, count: int) -> Moments:
+    """The moments of all numbers together, from those of groups of ``count`` along the first axis."""
+    total = len(of.mean) * count
+    mean = of.mean.mean(axis=0)
+    apart = of.mean - mean
+    squares = of.variance * (count - 1) if count > 1 else np.zeros(())
+    cubes = of.third * ((count - 1) * (count - 2) / count) if count > 2 else np.full((), np.nan if count == 2 else 0.0)
+    variance = (squares + count * apart**2).sum(axis=0) / (total - 1)
+    third = (cubes + 3 * apart * squares + count * apart**3).sum(axis=0) * (total / ((total - 1) * (total - 2)))
+    return Moments(mean, variance, third)
 
 
 @part
@@ -61,6 +74,34 @@ class Samples:
 
     def with_count(self, count: int) -> Samples:
         return Samples(self.sample, self.draw, whole(count, "count", 1))
+
+
+class Pooled(NamedTuple):
+    """One estimate from the samples of K, with the linear part of each of the K around it.
+
+    ``linear`` is ∇g·(average of the samples of one - average of all), and ``third`` the third cumulant that this would
+    have for one estimate from all samples; what else an estimate differs by from D is curvature.
+    """
+
+    estimate: Estimate
+    linear: Array
+    third: Array
+
+
+def pooled(estimator: Any, noise: Any, position: Position, candidate: Position) -> Pooled:
+    """One estimate from K times as many samples: those of K estimates, whose noise has a leading axis.
+
+    An estimator of a user's own may do without a ``pooled``: the average of its estimates stands in, less the bias that
+    they state, with the cumulants that the spread of the estimates tells.
+    """
+    if hasattr(estimator, "pooled"):
+        return estimator.pooled(noise, position, candidate)
+    each = jax.vmap(estimator, in_axes=(0, None, None))(noise, position, candidate)
+    values = moments(each.value)
+    total = len(each.value)
+    bias = jnp.mean(each.bias)
+    value, third = values.mean - bias + bias / total, values.third / total**2
+    return Pooled(Estimate(value, bias / total, values.variance / total, third, total), each.value - values.mean, third)
 
 
 def require_estimator(estimator: Any, name: str) -> None:
