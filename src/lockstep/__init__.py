@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lockstep import check as check, estimators as estimators, rules as rules, separation as separation
+    from lockstep.advice import advise as advise
     from lockstep.compose import Cycle as Cycle, Mixture as Mixture
     from lockstep.coupling import Coupled as Coupled, Pair as Pair, Shadowed as Shadowed
     from lockstep.involutions import (
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
         standard as standard,
         universal as universal,
     )
+    from lockstep.maximal import MaximallyCoupled as MaximallyCoupled
     from lockstep.parts import part as part, static as static
     from lockstep.proposals import (
         Component as Component,
@@ -51,12 +53,14 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _NAMES = {
+    "lockstep.advice": "advise",
     "lockstep.compose": "Cycle Mixture",
     "lockstep.coupling": "Coupled Pair Shadowed",
     "lockstep.involutions": "Identity Mobius Reflection Transform",
     "lockstep.kernel": "MetropolisHastings",
     "lockstep.kernels": "auxiliary_variable corrected exchange naive penalty pseudo_marginal "
     "randomized standard universal",
+    "lockstep.maximal": "MaximallyCoupled",
     "lockstep.parts": "part static",
     "lockstep.proposals": "Component Finite Independent IndependentNormal IndependentUniform RandomWalk UniformWalk",
     "lockstep.randomizations": "Density tempering",

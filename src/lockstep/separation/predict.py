@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
@@ -11,23 +11,16 @@ import numpy as np
 from lockstep.arguments import whole
 from lockstep.compose import Cycle, Mixture
 from lockstep.coupling import Coupled, Pair, Shadowed
-from lockstep.estimators.combinations import TwoSided, halves
 from lockstep.kernel import MetropolisHastings
 from lockstep.ratios import Estimated
-from lockstep.rules import corrected, penalty, penalty_series, plug_in
-from lockstep.separation.gaps import GRID, Gaps, measure_gaps
 from lockstep.separation.prediction import Prediction, RulePrediction
-from lockstep.separation.replicates import Cumulants, Replicates, draw_replicates
-from lockstep.separation.summary import mean_and_error
-from lockstep.separation.trust import asymmetry_of, problems_of
+from lockstep.separation.rates import RULES, judge, seen_by
+from lockstep.separation.replicates import Replicates, draw_replicates
 from lockstep.types import Position
 
 SHARE = 10  # one call of the estimator for so many of the run's
 PAIRS, REPLICATES = 1024, 32
 FEWEST_PAIRS, FEWEST_REPLICATES = 8, 8
-RULES = {"naive": plug_in, "penalty": penalty, "penalty_series": penalty_series, "corrected": corrected}
-TWO_SIDED = "two_sided"
-RESOLVED = 0.5
 
 
 def predict(
@@ -75,7 +68,7 @@ def predict(
     parts = [(weight, one) for weight, one in _weighted(judged) if not _is_always_exact(one)]
     updates = run.chains * run.draws * run.thin
     size = _size(run, pairs, replicates, len(parts))
-    places, chains = _places(positions, size[0])
+    places, chains = places_of(positions, size[0])
     seed = (run.seed + 1) % 2**31 if seed is None else whole(seed, "seed", 0)
     shares = [
         _predict_one(one, places, chains, size[1], seed + index, updates, _log_ratios(run, judged, index))
@@ -87,6 +80,15 @@ def predict(
 
         warnings.warn(f"separation is not predicted: {problem}", LockstepWarning, stacklevel=2)
     return found
+
+
+def replicates_of(
+    run: Any, kernel: MetropolisHastings, pairs: int = 64, replicates: int = 16
+) -> tuple[Replicates, Replicates]:
+    """A few replicates forward and in reverse, to look at the noise of a kernel's estimator."""
+    places, _ = places_of(run.positions, min(pairs, run.chains * run.draws))
+    estimator = kernel.ratio.estimator  # type: ignore[attr-defined]
+    return draw_replicates(estimator, kernel.proposal, places, replicates, run.seed)
 
 
 def _judged(run: Any, kernel: Any) -> tuple[Any, Position]:
@@ -143,7 +145,7 @@ def _size(run: Any, pairs: int | None, replicates: int | None, parts: int) -> tu
     return pairs, replicates
 
 
-def _places(positions: Position, pairs: int) -> tuple[Position, int]:
+def places_of(positions: Position, pairs: int) -> tuple[Position, int]:
     """Positions spread over all chains and draws, chain by chain, and the number of chains."""
     chains, draws = jax.tree.leaves(positions)[0].shape[:2]
     chains = min(chains, pairs)
@@ -175,95 +177,10 @@ def _predict_one(
 ) -> Prediction:
     estimator, used = kernel.ratio.estimator, kernel.ratio.rule  # type: ignore[attr-defined]
     forward, reverse = draw_replicates(estimator, kernel.proposal, places, replicates, seed)
-    rules: dict[str, Any] = {name: rule for name, rule in RULES.items() if _can_use(rule, estimator)}
-    name = next((name for name, rule in rules.items() if type(rule) is type(used)), used.name)
-    rules[name] = used
-    problems, one_sided = problems_of(estimator, forward), asymmetry_of(forward, reverse)
-    gaps: dict[str, Gaps | None] = {}
-    gaps |= measure_gaps(forward, rules) if not problems and not one_sided else dict.fromkeys(rules)
-    if not isinstance(estimator, TwoSided) and _can_use(corrected, estimator):
-        gaps[TWO_SIDED] = (
-            None if problems else measure_gaps(both_ways(forward, reverse), {TWO_SIDED: corrected})[TWO_SIDED]
-        )
-    decided = used(forward.each) + forward.log_proposal_ratio[:, None]
-    seen = Seen(chains, np.nan_to_num(decided, nan=-np.inf), log_ratios)
-    return Prediction(
-        name,
-        {rule: of_rule(rule, found, seen, updates) for rule, found in gaps.items()},
-        (*problems, *([one_sided] if one_sided else [])),
-        updates,
-        len(forward.log_proposal_ratio),
-        replicates,
-    )
-
-
-def _can_use(rule: Any, estimator: Any) -> bool:
-    return not rule.needs_variance or getattr(estimator, "has_variance", True)
-
-
-def both_ways(forward: Replicates, reverse: Replicates) -> Replicates:
-    """Replicates of the two-sided estimator, (forward - reverse)/2."""
-    one, other = forward.halves, reverse.halves
-    return Replicates(
-        forward.log_proposal_ratio,
-        halves(forward.each, reverse.each),
-        (forward.linear - reverse.linear) / 2,
-        Cumulants(
-            (one.difference - other.difference) / 2,
-            (one.bias - other.bias) / 2,
-            (one.variance + other.variance) / 4,
-            (one.third - other.third) / 8,
-            (one.straight - other.straight) / 8,
-        ),
-    )
-
-
-class Seen(NamedTuple):
-    """Log ratios under the rule that was used: those of the replicates (P, K), and those of the whole run if known.
-
-    Pairs are few, updates are many: what a rule does at the log ratios of the run, by its curve, against the same at
-    those of the pairs, tells by how much the pairs are not typical.
-    """
-
-    chains: int
-    at_pairs: np.ndarray
-    in_run: np.ndarray | None
-
-    def average(self, values: np.ndarray, curve: np.ndarray) -> tuple[float, float]:
-        """The average over updates of what has these values at the pairs, and its standard error."""
-        if self.in_run is None:
-            return mean_and_error(values.reshape(self.chains, -1))
-        at_pairs = np.interp(self.at_pairs, GRID, curve).mean(axis=1)
-        in_run, error_in_run = mean_and_error(np.interp(self.in_run, GRID, curve))
-        ratio = float(values.sum() / max(at_pairs.sum(), 1e-300))
-        _, error = mean_and_error((values - ratio * at_pairs).reshape(self.chains, -1))
-        error *= in_run / max(at_pairs.mean(), 1e-300)
-        return ratio * in_run, float(np.hypot(error, ratio * error_in_run))
-
-
-def of_rule(rule: str, gaps: Gaps | None, seen: Seen, updates: int) -> RulePrediction:
-    """The numbers of one rule from its gaps at pairs."""
-    nan = float("nan")
-    if gaps is None:
-        return RulePrediction(rule, nan, nan, nan, nan, (nan, nan), nan)
-    rate, rate_se = seen.average(gaps.path, gaps.path_curve)
-    most, most_se = seen.average(*(np.abs(half.sum(axis=0)) / 2 for half in (gaps.signed, gaps.signed_curve)))
-    # A half's sign times the other half: noise averages out, so that this is too small where noise decides the sign.
-    least, _ = seen.average(*(_sure(half) for half in (gaps.signed, gaps.signed_curve)))
-    return RulePrediction(
-        rule,
-        1 / rate if rate > 0 else np.inf,
-        rate_se / rate**2 if rate > 0 else nan,
-        updates * rate,
-        float(np.sqrt(least * most)) if least >= RESOLVED * most else nan,
-        (max(least - 2 * most_se, 0.0), most + 2 * most_se),
-        float(gaps.acceptance.mean()),
-    )
-
-
-def _sure(signed: np.ndarray) -> np.ndarray:
-    first, second = signed
-    return np.asarray(np.sign(first) * second + np.sign(second) * first) / 2
+    name = next((name for name, rule in RULES.items() if type(rule) is type(used)), used.name)
+    judged = judge(estimator, forward, reverse, {name: used}, seen_by(used, forward, chains, log_ratios), updates)
+    pairs = len(forward.log_proposal_ratio)
+    return Prediction(name, judged.rules, judged.sentences, updates, pairs, replicates)
 
 
 def _together(shares: list[Prediction], weights: list[float], updates: int) -> Prediction:
