@@ -133,6 +133,8 @@ def test_bad_input():
 class Fixed:
     scale: float
 
+    is_variance_known = True
+
     def noise(self, key, position, shape=()):
         return jr.normal(key, shape)
 

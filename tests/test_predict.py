@@ -14,6 +14,7 @@ from lockstep.estimators.samples import Moments, moments, pooled, pooled_moments
 from lockstep.studies.nicholls2012 import model
 
 PAIRS = 200_000
+LARGER = ((32, 296, 4506), (128, 1188, 34_900))
 
 
 def normal_log_density(theta):
@@ -48,10 +49,7 @@ def check(target, proposal, family, m, sigma, tolerance):
 @pytest.mark.parametrize(
     "target, index, family, m, sigma, tolerance",
     [
-        ("mixture", 0, "inverse", 8, 1.0, 0.25),
         ("normal", 1, "exponential", 24, 1.0, 0.10),
-        ("normal", 0, "uniform", 24, 1.5, 0.10),
-        ("mixture", 1, "normal", 8, 1.0, 0.25),
         ("mixture", 2, "lognormal", 32, 0.8, 0.25),
     ],
 )
@@ -73,7 +71,9 @@ def test_predicted_return_times_everywhere(target, index, family, m, sigma, tole
     check(target, PROPOSALS[target][index], family, m, sigma, tolerance)
 
 
-@pytest.mark.parametrize("m, naive, least", [(8, 72, 605), (32, 296, 4506)])
+@pytest.mark.parametrize(
+    "m, naive, least", [(8, 72, 605), *(pytest.param(*row, marks=pytest.mark.study) for row in LARGER)]
+)
 def test_kernel_discrepancy_of_the_papers_example(m, naive, least):
     """The table of section 3 of the mathematics, random walk with standard deviation 4."""
     noisy = noise_laws.estimator("inverse", m, model.difference)
@@ -99,8 +99,13 @@ def naive_run(noisy, draws=10_000):
     return ls.sample(ls.naive(noisy, ls.RandomWalk(2.0)), 0.0, draws=draws, chains=4, seed=1)
 
 
+def student_2(key, count):
+    """Student's t with two degrees of freedom."""
+    return jr.normal(key, (count,)) / jnp.sqrt(jr.exponential(jr.fold_in(key, 1), (count,)))
+
+
 UNTRUSTED = {
-    "heavy tails": noisy_mean(lambda key, count: jr.t(key, 2.0, (count,)), 32),
+    "heavy tails": noisy_mean(student_2, 32),
     "Cauchy": noisy_mean(lambda key, count: jr.cauchy(key, (count,)), 32),
     "only 2 samples": noisy_mean(lambda key, count: jr.normal(key, (count,)), 2),
     "differs by direction": noisy_mean(
