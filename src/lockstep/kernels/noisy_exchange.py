@@ -14,7 +14,7 @@ from lockstep.kernels.exchange import Posterior, posterior_of
 from lockstep.parts import part
 from lockstep.randomizations import simulated, within
 from lockstep.ratios import Estimated
-from lockstep.rules import plug_in
+from lockstep.rules import corrected, plug_in
 from lockstep.types import Array, Position, Proposal
 
 
@@ -46,7 +46,8 @@ def noisy_exchange(
     """The exchange algorithm with the ratio of the unknown constants averaged over several simulated data sets.
 
     One side estimates D by ``D̂ = log N⁻¹ Σ_i p(θ') L(θ', d) L(θ, x_i) / (p(θ) L(θ, d) L(θ', x_i))``, x_i ~ L(θ', ·);
-    two sides by half the difference of that and of the same the other way, with data simulated at θ.
+    two sides by half the difference of that and of the same the other way, with data simulated at θ, less its estimated
+    bias and half of its variance (the `corrected` rule).
 
     *Approximate*: one side is exact for N = 1 only; its error first *rises* with N, to about N = 4, and then falls as
     1/N, for its variance is not the same in both directions. Two sides fall as about N^(-3/2).
@@ -58,7 +59,8 @@ def noisy_exchange(
     count
         The number N of data sets, on each side.
     two_sided
-        Whether to average data sets from both sides. They cost twice as much.
+        Whether to average data sets from both sides. They cost twice as much. (With a ``count`` of 1, one side is the
+        exchange algorithm itself, and is taken.)
     draw
         ``draw(key, count)`` makes the noise of ``count`` data sets at once, a row each, that ``simulate`` gets in place
         of a key.
@@ -86,4 +88,6 @@ def noisy_exchange(
     """
     weight = ExchangeWeight(posterior_of(log_prior, log_likelihood, data), wrapped(Function, simulate, "simulate"))
     estimator = log_mean_exp(Scalar(weight, "log_prior + log_likelihood"), count, draw)
-    return MetropolisHastings(proposal, Estimated(make_two_sided(estimator) if two_sided else estimator, plug_in))
+    if not two_sided or estimator.count == 1:
+        return MetropolisHastings(proposal, Estimated(estimator, plug_in))
+    return MetropolisHastings(proposal, Estimated(make_two_sided(estimator), corrected))

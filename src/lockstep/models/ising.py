@@ -132,8 +132,8 @@ class Ising:
         if np.any(back < 0):
             raise PerfectSimulationError(
                 f"coupling from the past had not met after {self.limit:,} sweeps at theta = {theta[back < 0][0]:.6g}; "
-                f"a draw now would be biased. Raise limit of Ising, keep theta away from there by the prior, or simulate "
-                f"from the data with ls.exchange(..., inner=k), which is approximate"
+                f"a draw now would be biased. Raise limit of Ising, keep theta away from there by the prior, or "
+                f"simulate from the data with ls.exchange(..., inner=k), which is approximate"
             )
         return draws, back
 

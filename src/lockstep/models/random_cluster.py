@@ -125,7 +125,7 @@ def perfect_draws(
 
 @njit
 def swendsen_wang(words: Any, p: Any, colours: int, sweeps: int, x: Any, ends: Any) -> None:
-    """That many updates of Swendsen and Wang, in place: bonds between equal colours open at random, clusters recolour."""
+    """Updates of Swendsen and Wang, in place: bonds between equal colours open at random, clusters take new colours."""
     is_open = np.zeros(len(ends), np.bool_)
     for i in range(len(words)):
         for t in range(sweeps):

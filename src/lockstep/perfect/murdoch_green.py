@@ -67,8 +67,8 @@ def murdoch_green(key: Key, kernel: Any, worst: Position, log_bound: Any = 0.0, 
         raise TypeError(f"kernel of murdoch_green must come from ls.standard(log_density, proposal); got {kernel!r}")
     if not getattr(kernel.proposal, "is_independent", False):
         raise ValueError(
-            f"kernel of murdoch_green has the proposal {type(kernel.proposal).__name__}, which depends on the position; "
-            f"take an independence proposal such as ls.IndependentNormal(mean, scale)"
+            f"kernel of murdoch_green has the proposal {type(kernel.proposal).__name__}, which depends on the "
+            f"position; take an independence proposal such as ls.IndependentNormal(mean, scale)"
         )
     limit = whole(limit, "limit of murdoch_green", 1)
     with double_precision():

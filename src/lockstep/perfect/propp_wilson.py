@@ -25,8 +25,8 @@ def propp_wilson(
     """An exact draw from the stationary law of a monotone kernel, by coupling from the past.
 
     The kernel's ``move`` is run from ``bottom`` and from ``top``, both with the noise of the steps -T, …, -1. Where the
-    two have met at time 0, so has every state between them; otherwise T is doubled and the old noise *reused*. The noise
-    of step -t is row (t-1) % 64 of the cell (t-1) // 64, whose key is folded from ``key``.
+    two have met at time 0, so has every state between them; otherwise T is doubled and the old noise *reused*. The
+    noise of step -t is row (t-1) % 64 of the cell (t-1) // 64, whose key is folded from ``key``.
 
     *Exact when* the kernel is monotone: for every noise, ``a ≤ b`` implies ``move(a) ≤ move(b)``; and every state
     lies between ``bottom`` and ``top``. The order of the two paths is looked at in every step, which finds most
@@ -88,14 +88,14 @@ def propp_wilson(
         value, steps, is_met, is_ordered = _coupled(key, kernel, (bottom, top), limit, order)
         value = require(
             is_ordered,
-            "the paths from bottom and top were not in order: the kernel is not monotone, so that coupling from the past "
-            "is no exact draw",
+            "the paths from bottom and top were not in order: the kernel is not monotone, so that coupling from the "
+            "past is no exact draw",
             value,
         )
-        remedy = "raise the limit, or take a kernel that mixes faster"
         value = require(
             is_met,
-            f"coupling from the past had not met after {limit:,} steps, the limit; a draw now would be biased: {remedy}",
+            f"coupling from the past had not met after {limit:,} steps, the limit; a draw now would be biased: raise the "
+            f"limit, or take a kernel that mixes faster",
             value,
         )
     return PerfectDraw(value, steps)
