@@ -94,8 +94,8 @@ def propp_wilson(
         )
         value = require(
             is_met,
-            f"coupling from the past had not met after {limit:,} steps, the limit; a draw now would be biased: raise the "
-            f"limit, or take a kernel that mixes faster",
+            f"coupling from the past had not met after {limit:,} steps, the limit; a draw now would be biased: raise "
+            f"the limit, or take a kernel that mixes faster",
             value,
         )
     return PerfectDraw(value, steps)
