@@ -49,8 +49,8 @@ def noisy_exchange(
     two sides by half the difference of that and of the same the other way, with data simulated at θ, less its estimated
     bias and half of its variance (the `corrected` rule).
 
-    *Approximate*: one side is exact for N = 1 only; its error first *rises* with N, to about N = 4, and then falls as
-    1/N, for its variance is not the same in both directions. Two sides fall as about N^(-3/2).
+    *Approximate*: one side is exact for N = 1 only; its error first *rises* with N, to N of about 2 to 4, and then
+    falls as 1/N, for its variance is not the same in both directions. Two sides fall as N^(-3/2) or faster.
 
     Parameters
     ----------

@@ -31,8 +31,8 @@ class ERGM:
         The statistics, by name or from `lockstep.models.terms`: ``"edges"``, ``"mutual"``, ``"stars(2)"``,
         ``"triangles"``, ``"gwesp(0.5)"``, ``"gwdegree(0.5)"``, ``"homophily(attribute)"``, …
     graph
-        The graph under study: it says how many nodes there are, whether edges have a direction, and which attributes the
-        nodes have, and it is where simulations start. Its adjacency matrix is ``data``.
+        The graph under study: it says how many nodes there are, whether edges have a direction, and which attributes
+        the nodes have, and it is where simulations start. Its adjacency matrix is ``data``.
     nodes, is_directed
         The same without a graph; simulations then start from the empty graph.
     toggles
@@ -98,7 +98,7 @@ class ERGM:
 
             if not np.all(np.isfinite(theta)):
                 raise ValueError(
-                    f"theta of ERGM is {theta[~np.isfinite(theta).all(axis=1)][0].tolist()}; make it finite"
+                    f"theta of ERGM is {theta[~np.isfinite(theta).all(axis=1)][0].tolist()}; it must be finite"
                 )
             x = x.astype(np.int8)
             toggle(words, theta, count, x, self.is_directed, codes, numbers, powers, is_same)
@@ -168,9 +168,7 @@ def adjacency(graph: Any, is_directed: bool) -> np.ndarray:
         raise ValueError("graph has missing entries, or entries other than 0 and 1; it must be complete and unweighted")
     if np.any(np.diag(matrix)):
         node = int(np.flatnonzero(np.diag(matrix))[0])
-        raise ValueError(
-            f"graph has a self-loop at node {node}; remove it (networkx: remove_edges_from(selfloop_edges))"
-        )
+        raise ValueError(f"graph has a self-loop at node {node}; remove it: an edge joins two nodes here")
     if not is_directed and not np.array_equal(matrix, matrix.T):
         raise ValueError("graph is not symmetric, but the model is undirected; take is_directed=True, or symmetrize it")
     return matrix.astype(np.int8)

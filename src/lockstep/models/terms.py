@@ -141,7 +141,7 @@ def as_term(term: Any, is_directed: bool) -> Term:
             raise ValueError(f"terms of ERGM: {term!r} is none of them; there are {', '.join(_BY_NAME)}")
         name, argument = found.groups()
         try:
-            term = _BY_NAME[name](*(() if argument is None else (_number(argument),)))  # type: ignore[operator]
+            term = _BY_NAME[name](*(() if argument is None else (_number(argument),)))
         except TypeError:
             needs = "a number or an attribute, such as gwesp(0.5)" if argument is None else "no argument"
             raise ValueError(f"terms of ERGM: {term!r} needs {needs}") from None

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from lockstep.models.compiled import njit, stream, uniform
-
-EDGES, MUTUAL, OUT_STARS, IN_STARS, TRIANGLES, SHARED, OUT_DEGREE, IN_DEGREE, HOMOPHILY = range(9)
+from lockstep.models.terms import EDGES, IN_DEGREE, IN_STARS, MUTUAL, OUT_DEGREE, OUT_STARS, SHARED, TRIANGLES
 
 
 @njit

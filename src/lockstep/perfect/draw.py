@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import jax
@@ -9,6 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from lockstep.host import on_host
+from lockstep.parts import is_concrete
+from lockstep.precision import double_precision
 from lockstep.types import Array
 
 
@@ -21,6 +25,16 @@ class PerfectDraw(NamedTuple):
 
 class PerfectSimulationError(RuntimeError):
     """A perfect draw that would have taken too long, or whose conditions are broken."""
+
+
+@contextmanager
+def precision_of(*arguments: Any) -> Iterator[bool]:
+    """Double precision of its own, and True; within a compiled program the program's precision, and False."""
+    if not is_concrete(arguments):
+        yield False
+        return
+    with double_precision():
+        yield True
 
 
 def require(is_met: Array, message: str, value: Any) -> Any:

@@ -6,14 +6,13 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import jax.random as jr
+import numpy as np
 
 from lockstep.arguments import whole
 from lockstep.kernel import MetropolisHastings
-from lockstep.parts import is_concrete
-from lockstep.perfect.draw import PerfectDraw, require
-from lockstep.perfect.propp_wilson import CELL
-from lockstep.precision import canonical, double_precision
+from lockstep.perfect.draw import PerfectDraw, precision_of, require
+from lockstep.perfect.propp_wilson import noise_at
+from lockstep.precision import canonical
 from lockstep.ratios import Carried
 from lockstep.types import Array, Key, Position
 
@@ -71,8 +70,8 @@ def murdoch_green(key: Key, kernel: Any, worst: Position, log_bound: Any = 0.0, 
             f"position; take an independence proposal such as ls.IndependentNormal(mean, scale)"
         )
     limit = whole(limit, "limit of murdoch_green", 1)
-    with double_precision():
-        if is_concrete((kernel, worst)):
+    with precision_of(key, kernel, worst, log_bound) as is_own:
+        if is_own:
             kernel, worst = canonical(kernel, "kernel"), canonical(worst, "worst")
         value, steps, is_met, is_bounded = _draw(key, kernel, worst, log_bound, limit)
         value = require(
@@ -93,13 +92,8 @@ def murdoch_green(key: Key, kernel: Any, worst: Position, log_bound: Any = 0.0, 
 def _draw(key: Key, kernel: Any, worst: Position, log_bound: Any, limit: int) -> Any:
     start = kernel.init(worst)
 
-    def noise_at(t: Array) -> Any:
-        """The noise of the step at time -t, whose cell is drawn whole."""
-        noise = kernel.noise(jr.fold_in(key, (t - 1) // CELL), worst, (CELL,))
-        return jax.tree.map(lambda leaf: leaf[(t - 1) % CELL], noise)
-
     def from_worst(t: Array) -> tuple[Any, Array, Array]:
-        noise = noise_at(t)
+        noise = noise_at(key, kernel, worst, t)
         candidate, log_q = kernel.proposal(noise.proposal, start.position)
         log_weight, _ = kernel.ratio(noise.ratio, start.position, start.memory, candidate, log_q)
         is_bounded = ~(log_weight > log_bound + TOLERANCE)
@@ -113,8 +107,10 @@ def _draw(key: Key, kernel: Any, worst: Position, log_bound: Any, limit: int) ->
     def is_searching(carry: Any) -> Array:
         return ~carry[2] & carry[3] & (carry[0] < limit)
 
-    first = look((jnp.array(0), worst, jnp.array(False), jnp.array(True)))
+    first = look((jnp.array(0, np.int32), worst, jnp.array(False), jnp.array(True)))
     t, candidate, is_met, is_bounded = jax.lax.while_loop(is_searching, look, first)
     # FORWARD from the meeting at -t, through the steps -t+1, ..., -1.
-    state = jax.lax.fori_loop(1, t, lambda i, state: kernel.move(state, noise_at(t - i))[0], kernel.init(candidate))
+    state = jax.lax.fori_loop(
+        1, t, lambda i, state: kernel.move(state, noise_at(key, kernel, worst, t - i))[0], kernel.init(candidate)
+    )
     return state.position, t, is_met | ~is_bounded, is_bounded

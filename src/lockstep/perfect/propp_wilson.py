@@ -12,11 +12,9 @@ import numpy as np
 from lockstep.arguments import whole
 from lockstep.kernel import require_protocol
 from lockstep.parts import is_alike, is_concrete
-from lockstep.perfect.draw import PerfectDraw, require
-from lockstep.precision import canonical, double_precision
+from lockstep.perfect.draw import PerfectDraw, precision_of, require
+from lockstep.precision import canonical
 from lockstep.types import Array, Kernel, Key, Position
-
-CELL = 64  # steps whose noise is drawn at once
 
 
 def propp_wilson(
@@ -26,7 +24,7 @@ def propp_wilson(
 
     The kernel's ``move`` is run from ``bottom`` and from ``top``, both with the noise of the steps -T, …, -1. Where the
     two have met at time 0, so has every state between them; otherwise T is doubled and the old noise *reused*. The
-    noise of step -t is row (t-1) % 64 of the cell (t-1) // 64, whose key is folded from ``key``.
+    noise of step -t is a function of ``key`` and t.
 
     *Exact when* the kernel is monotone: for every noise, ``a ≤ b`` implies ``move(a) ≤ move(b)``; and every state
     lies between ``bottom`` and ``top``. The order of the two paths is looked at in every step, which finds most
@@ -77,8 +75,8 @@ def propp_wilson(
     if not is_alike(bottom, top):
         raise ValueError("bottom and top of propp_wilson have different structures; both must be positions")
     limit = whole(limit, "limit of propp_wilson", 1)
-    with double_precision():
-        if is_concrete((kernel, bottom, top)):
+    with precision_of(key, kernel, bottom, top) as is_own:
+        if is_own:
             kernel, bottom, top = (
                 canonical(part, name) for part, name in ((kernel, "kernel"), (bottom, "bottom"), (top, "top"))
             )
@@ -110,37 +108,33 @@ def below(first: Position, second: Position) -> Array:
 def _coupled(key: Key, kernel: Any, ends: tuple[Position, Position], limit: int, order: Any) -> Any:
     states = tuple(kernel.init(end) for end in ends)
 
-    def step(t: Array, carry: Any, noise: Any) -> Any:
-        """The step at time -t."""
-        row = jax.tree.map(lambda leaf: leaf[(t - 1) % CELL], noise)
+    def step(t: Array, carry: Any) -> Any:
+        """The step at time -t of both paths."""
         states, is_ordered = carry
-        states = tuple(kernel.move(state, row)[0] for state in states)
+        noise = noise_at(key, kernel, ends[0], t)
+        states = tuple(kernel.move(state, noise)[0] for state in states)
         return states, is_ordered & order(states[0].position, states[1].position)
 
-    def of_cell(cell: Array, carry: Any, length: Array) -> Any:
-        noise = kernel.noise(jr.fold_in(key, cell), ends[0], (CELL,))
-        last = jnp.minimum(length, (cell + 1) * CELL)
-        count = last - cell * CELL
-        return jax.lax.fori_loop(0, count, lambda i, c: step(last - i, c, noise), carry)
-
     def attempt(length: Array) -> Any:
-        cells = (length + CELL - 1) // CELL
-        return jax.lax.fori_loop(0, cells, lambda i, c: of_cell(cells - 1 - i, c, length), (states, jnp.array(True)))
+        """The steps -length, ..., -1: where they end, whether they met, and whether they were in order throughout."""
+        (low, high), is_ordered = jax.lax.fori_loop(
+            0, length, lambda i, carry: step(length - i, carry), (states, jnp.array(True))
+        )
+        return length, low.position, _is_equal(low.position, high.position), is_ordered
 
     def is_open(carry: Any) -> Array:
         length, _, is_met, is_ordered = carry
         return ~is_met & is_ordered & (2 * length <= limit)
 
-    def double(carry: Any) -> Any:
-        length = 2 * carry[0]
-        (low, high), is_ordered = attempt(length)
-        return length, low.position, _is_equal(low.position, high.position), is_ordered
-
-    # The first length is 1, doubled from 1/2.
-    (low, high), is_ordered = attempt(jnp.array(1))
-    first = (jnp.array(1), low.position, _is_equal(low.position, high.position), is_ordered)
-    length, value, is_met, is_ordered = jax.lax.while_loop(is_open, double, first)
+    length, value, is_met, is_ordered = jax.lax.while_loop(
+        is_open, lambda carry: attempt(2 * carry[0]), attempt(jnp.array(1, np.int32))
+    )
     return value, length, is_met | ~is_ordered, is_ordered
+
+
+def noise_at(key: Key, kernel: Any, position: Position, t: Array) -> Any:
+    """The noise of the step at time -t: a function of the key and of t alone, so that it can be had again."""
+    return kernel.noise(jr.fold_in(key, t), position)
 
 
 def _is_equal(first: Position, second: Position) -> Array:
