@@ -24,57 +24,66 @@ class Site:
     theta: Any
     field: Any
 
-    def is_up(self, noise: Array, total: Array) -> Array:
-        """Decide with uniform noise: numbers in [0, 1), or 32-bit words, against thresholds that are found once."""
-        if noise.dtype != np.uint32:
-            return noise < jax.nn.sigmoid(2 * (self.theta * total + self.field))
-        levels = self.thresholds()
-        least = levels[0]
-        for level in range(1, LEVELS):
-            least = jnp.where(total >= level - 4, levels[level], least)
-        return noise < least
+    def up(self, total: Any) -> Array:
+        """The probability of up."""
+        return jax.nn.sigmoid(2 * (self.theta * total + self.field))
 
-    def thresholds(self) -> list[Array]:
-        """2³² times the probability of up, for each sum of the neighbours; off by less than 2⁻³²."""
-        up = (jax.nn.sigmoid(2 * (self.theta * total + self.field)) for total in range(-4, 5))
-        return [jnp.minimum(p * 2.0**32, 2.0**32 - 1).astype(np.uint32) for p in up]
+    def rule(self, dtype: Any) -> Any:
+        """How to decide with uniform noise: numbers in [0, 1), or 32-bit words against thresholds that are found once.
+
+        The thresholds are 2³² times the probabilities, off by less than 1.
+        """
+        if dtype != np.uint32:
+            return lambda noise, total: noise < self.up(total)
+        levels = [jnp.minimum(self.up(total) * 2.0**32, 2.0**32 - 1).astype(np.uint32) for total in range(-4, 5)]
+
+        def is_up(noise: Array, total: Array) -> Array:
+            threshold = levels[0]
+            for level in range(1, LEVELS):
+                threshold = jnp.where(total >= level - 4, levels[level], threshold)
+            return noise < threshold
+
+        return is_up
 
 
-def visit(site: Site, noise: Array, x: Array, is_visited: Any, is_periodic: bool) -> Array:
+def visit(is_up: Any, noise: Array, x: Array, is_visited: Any, is_periodic: bool) -> Array:
     """Update the sites of one colour."""
     total = neighbour_sum(x, is_periodic).astype(np.int32)
     one = jnp.ones((), x.dtype)
-    return jnp.where(is_visited, jnp.where(site.is_up(noise, total), one, -one), x)
+    return jnp.where(is_visited, jnp.where(is_up(noise, total), one, -one), x)
 
 
-def there_and_back(site: Site, noise: Array, x: Array, is_periodic: bool) -> Array:
+def there_and_back(is_up: Any, noise: Array, x: Array, is_periodic: bool) -> Array:
     """A palindromic sweep: through the colours and back, so that it is reversible. Noise: one lattice each way."""
     masks = _masks(x.shape, is_periodic)
     for is_visited in masks:
-        x = visit(site, noise[0], x, is_visited, is_periodic)
+        x = visit(is_up, noise[0], x, is_visited, is_periodic)
     for is_visited in masks[-2::-1]:
-        x = visit(site, noise[1], x, is_visited, is_periodic)
+        x = visit(is_up, noise[1], x, is_visited, is_periodic)
     return x
 
 
 def sweeps(site: Site, key: Key, x: Array, is_periodic: bool, count: int) -> Array:
     """``count`` palindromic sweeps with the random words of a key."""
-    if len(_masks(x.shape, is_periodic)) != 2:
+    is_up, masks = site.rule(np.uint32), _masks(x.shape, is_periodic)
+    if len(masks) > 2:
         noise = jr.bits(key, (count, 2, *x.shape), np.uint32)
-        return jax.lax.fori_loop(0, count, lambda i, x: there_and_back(site, noise[i], x, is_periodic), x)
+        return jax.lax.fori_loop(0, count, lambda i, x: there_and_back(is_up, noise[i], x, is_periodic), x)
     # Two updates of one colour in a row are as good as one: K₀K₁K₀ K₀K₁K₀ … = K₀ K₁K₀ K₁K₀ …
-    first, second = _masks(x.shape, is_periodic)
+    chunks = -(-count // CHUNK)
+    first = jr.bits(jr.fold_in(key, chunks), x.shape, np.uint32)
+    x = visit(is_up, first, x, masks[0], is_periodic)
 
     def pair(noise: Array, x: Array) -> Array:
-        return visit(site, noise, visit(site, noise, x, second, is_periodic), first, is_periodic)
+        for is_visited in masks[::-1]:
+            x = visit(is_up, noise, x, is_visited, is_periodic)
+        return x
 
     def chunk(i: Array, x: Array) -> Array:
         noise = jax.lax.optimization_barrier(jr.bits(jr.fold_in(key, i), (CHUNK, *x.shape), np.uint32))
         used = jnp.minimum(CHUNK, count - i * CHUNK)
         return jax.lax.fori_loop(0, used, lambda j, x: pair(noise[j], x), x)
 
-    chunks = -(-count // CHUNK)
-    x = visit(site, jr.bits(jr.fold_in(key, chunks), x.shape, np.uint32), x, first, is_periodic)
     return jax.lax.fori_loop(0, chunks, chunk, x)
 
 
@@ -100,7 +109,7 @@ class HeatBath:
         return State(position, ())
 
     def move(self, state: State, noise: Array) -> tuple[State, Any]:
-        return State(there_and_back(self.site, noise, state.position, self.is_periodic), ()), ()
+        return State(there_and_back(self.site.rule(noise.dtype), noise, state.position, self.is_periodic), ()), ()
 
     def step(self, rng_key: Key, state: State) -> tuple[State, Any]:
         return self.move(state, self.noise(rng_key, state.position))

@@ -109,8 +109,10 @@ def _draw(key: Key, kernel: Any, worst: Position, log_bound: Any, limit: int) ->
 
     first = look((jnp.array(0, np.int32), worst, jnp.array(False), jnp.array(True)))
     t, candidate, is_met, is_bounded = jax.lax.while_loop(is_searching, look, first)
+
     # FORWARD from the meeting at -t, through the steps -t+1, ..., -1.
-    state = jax.lax.fori_loop(
-        1, t, lambda i, state: kernel.move(state, noise_at(key, kernel, worst, t - i))[0], kernel.init(candidate)
-    )
+    def forward(i: Array, state: Any) -> Any:
+        return kernel.move(state, noise_at(key, kernel, worst, t - i))[0]
+
+    state = jax.lax.fori_loop(1, t, forward, kernel.init(candidate))
     return state.position, t, is_met | ~is_bounded, is_bounded
