@@ -77,7 +77,7 @@ class Ising:
         """``θ S(x) + Σ_i h_i x_i``, without the normalising constant."""
         theta = one_parameter(theta, "Ising")
         x = self._spins(x)
-        in_field = jnp.sum(self.field * x) if np.any(self.field) else 0.0
+        in_field = jnp.sum(jnp.asarray(self.field, float) * x)
         value = theta * self.statistic(x) + in_field
         return jnp.where(jnp.all(jnp.abs(x) == 1), value, jnp.nan)
 
@@ -85,8 +85,7 @@ class Ising:
         """A perfect draw; from a ``start``, that many reversible heat-bath sweeps instead."""
         if start is None:
             return self.perfect(key, theta).value
-        site = heat_bath.Site(one_parameter(theta, "Ising"), self.field)
-        return heat_bath.sweeps(site, key, self._spins(start), self.periodic, whole(sweeps, "sweeps", 1))
+        return heat_bath.sweeps(self._site(theta), key, self._spins(start), self.periodic, whole(sweeps, "sweeps", 1))
 
     def perfect(self, key: Key, theta: Any) -> PerfectDraw:
         """A perfect draw, and how many sweeps into the past it began."""
@@ -96,12 +95,17 @@ class Ising:
 
     def heat_bath(self, theta: Any) -> heat_bath.HeatBath:
         """Palindromic heat-bath sweeps as a kernel on configurations."""
-        return heat_bath.HeatBath(heat_bath.Site(one_parameter(theta, "Ising"), self.field), self.periodic)
+        return heat_bath.HeatBath(
+            heat_bath.Site(one_parameter(theta, "Ising"), jnp.asarray(self.field, float)), self.periodic
+        )
 
     def log_normalizer(self, theta: Any) -> Array:
         """The exact logarithm of ``Σ_x L(θ, x)``, by transfer matrices: for lattices whose shorter side is small."""
         field = jnp.broadcast_to(jnp.asarray(self.field, float), self.shape)
         return log_normalizer(one_parameter(theta, "Ising"), field, self.periodic)
+
+    def _site(self, theta: Any) -> heat_bath.Site:
+        return heat_bath.Site(one_parameter(theta, "Ising"), jnp.asarray(self.field, float))
 
     def _spins(self, x: Any) -> Array:
         x = data_like(x, self.shape, "Ising")

@@ -89,7 +89,8 @@ def murdoch_green(key: Key, kernel: Any, worst: Position, log_bound: Any = 0.0, 
     return PerfectDraw(value, steps)
 
 
-def _draw(key: Key, kernel: Any, worst: Position, log_bound: Any, limit: int) -> Any:
+@jax.jit
+def _draw(key: Key, kernel: Any, worst: Position, log_bound: Array, limit: Array) -> Any:
     start = kernel.init(worst)
 
     def from_worst(t: Array) -> tuple[Any, Array, Array]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import jax
@@ -105,7 +106,8 @@ def below(first: Position, second: Position) -> Array:
     return jnp.all(jnp.stack(jax.tree.leaves(parts)))
 
 
-def _coupled(key: Key, kernel: Any, ends: tuple[Position, Position], limit: int, order: Any) -> Any:
+@functools.partial(jax.jit, static_argnames="order")
+def _coupled(key: Key, kernel: Any, ends: tuple[Position, Position], limit: Array, order: Any) -> Any:
     states = tuple(kernel.init(end) for end in ends)
 
     def step(t: Array, carry: Any) -> Any:
