@@ -11,11 +11,12 @@ import numpy as np
 
 from lockstep.arguments import real_numbers, whole
 from lockstep.host import on_host
-from lockstep.models import heat_bath, lattice
+from lockstep.models import lattice
 from lockstep.models.arguments import data_like, one_parameter
+from lockstep.models.heat_bath import HeatBath, Site, sweeps as heat_bath_sweeps
 from lockstep.models.transfer_matrix import log_normalizer
 from lockstep.parts import is_concrete, part, set_field, static
-from lockstep.perfect.draw import PerfectDraw, PerfectSimulationError
+from lockstep.perfect.draw import PerfectDraw, PerfectSimulationError, precision_of
 from lockstep.types import Array, Key
 
 
@@ -85,7 +86,7 @@ class Ising:
         """A perfect draw; from a ``start``, that many reversible heat-bath sweeps instead."""
         if start is None:
             return self.perfect(key, theta).value
-        return heat_bath.sweeps(self._site(theta), key, self._spins(start), self.periodic, whole(sweeps, "sweeps", 1))
+        return heat_bath_sweeps(self._site(theta), key, self._spins(start), self.periodic, whole(sweeps, "sweeps", 1))
 
     def perfect(self, key: Key, theta: Any) -> PerfectDraw:
         """A perfect draw, and how many sweeps into the past it began."""
@@ -93,19 +94,19 @@ class Ising:
         theta = one_parameter(theta, "Ising")
         return PerfectDraw(*on_host(self._perfect_draws, like, (1, 0), jr.key_data(key), theta))
 
-    def heat_bath(self, theta: Any) -> heat_bath.HeatBath:
+    def heat_bath(self, theta: Any) -> HeatBath:
         """Palindromic heat-bath sweeps as a kernel on configurations."""
-        return heat_bath.HeatBath(
-            heat_bath.Site(one_parameter(theta, "Ising"), jnp.asarray(self.field, float)), self.periodic
-        )
+        return HeatBath(self._site(theta), self.periodic)
 
     def log_normalizer(self, theta: Any) -> Array:
         """The exact logarithm of ``Σ_x L(θ, x)``, by transfer matrices: for lattices whose shorter side is small."""
-        field = jnp.broadcast_to(jnp.asarray(self.field, float), self.shape)
-        return log_normalizer(one_parameter(theta, "Ising"), field, self.periodic)
+        with precision_of(theta) as is_own:
+            field = jnp.broadcast_to(jnp.asarray(self.field, float), self.shape)
+            value = log_normalizer(one_parameter(theta, "Ising"), field, self.periodic)
+        return np.float64(value) if is_own else value
 
-    def _site(self, theta: Any) -> heat_bath.Site:
-        return heat_bath.Site(one_parameter(theta, "Ising"), jnp.asarray(self.field, float))
+    def _site(self, theta: Any) -> Site:
+        return Site(one_parameter(theta, "Ising"), jnp.asarray(self.field, float))
 
     def _spins(self, x: Any) -> Array:
         x = data_like(x, self.shape, "Ising")
