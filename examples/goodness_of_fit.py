@@ -52,8 +52,10 @@ def plot(data: np.ndarray, simulated: np.ndarray, title: str) -> tuple[plt.Figur
         )
         at = np.arange(first, first + last + 1)
         low, high = np.quantile(bands, (0.05, 0.95), axis=0)
-        panel.fill_between(at, bands.min(axis=0)[: last + 1], bands.max(axis=0)[: last + 1], color="#cfe2f3")
-        panel.fill_between(at, low[: last + 1], high[: last + 1], color="#8ab6dd", label="simulated, 90 %")
+        panel.fill_between(
+            at, bands.min(axis=0)[: last + 1], bands.max(axis=0)[: last + 1], color="#cfe2f3", label="simulated, all"
+        )
+        panel.fill_between(at, low[: last + 1], high[: last + 1], color="#8ab6dd", label="the middle 90 % of them")
         panel.plot(at, observed[: last + 1], "ko-", markersize=3.5, label="observed")
         if not is_joined:
             apart = at[-1] + 1.5
@@ -62,6 +64,8 @@ def plot(data: np.ndarray, simulated: np.ndarray, title: str) -> tuple[plt.Figur
             panel.plot([apart], [observed[-1]], "ko", markersize=3.5)
             ticks = [*at[:: max(1, len(at) // 6)], apart]
             panel.set_xticks(ticks, [*map(str, ticks[:-1]), "∞"])
+        else:
+            panel.xaxis.get_major_locator().set_params(integer=True)
         panel.set(xlabel=name, ylabel=label)
         inside[name] = float(np.mean((observed >= low) & (observed <= high)))
     axes[0].legend(frameon=False)

@@ -19,6 +19,7 @@ import lockstep as ls
 
 GRID = np.linspace(0.0, 1.0, 501)
 TRUTH = 0.35
+COLOURS = ("#0072B2", "#009E73", "#D55E00", "#E69F00", "#CC79A7")  # Okabe and Ito's palette
 
 
 def log_prior(theta):
@@ -64,7 +65,8 @@ def main(folder: Path, draws: int = 400, chains: int = 24) -> dict[str, tuple[fl
         print(f"{name:32s} mean {means.mean():.4f} ± {error:.4f}, sd {run.positions.std():.4f}, acceptance {rate:.2f}")
         heights, edges = np.histogram(run.positions, bins=50, range=(0, 0.8), density=True)
         style = "-" if kernel.exact_when else "--"
-        axes.plot((edges[1:] + edges[:-1]) / 2, heights, style, linewidth=1.3, label=name)
+        colour = COLOURS[len(found) - 1]
+        axes.plot((edges[1:] + edges[:-1]) / 2, heights, style, color=colour, linewidth=1.4, label=name)
     axes.set(xlabel="attraction θ", ylabel="posterior density", xlim=(0, 0.8))
     axes.legend(frameon=False)
     folder.mkdir(parents=True, exist_ok=True)

@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 import networkx
+import numba
 import numpy as np
 import pytest
 from lattices import drawn, frequency_test, log_weights, probabilities
@@ -159,3 +160,59 @@ def test_published_estimates_of_the_marriages_reproduce_their_statistics():
     x = drawn(lambda key: model.simulate(key, jnp.array([-1.622292, 0.006467])), 3000)
     s = np.asarray(jax.vmap(model.statistic)(jnp.asarray(x)))
     assert np.all(np.abs(s.mean(axis=0) - [20, 47]) < 0.15 * s.std(axis=0))
+
+
+# --- a reference by another program -----------------------------------------------------------------------------------
+@numba.njit
+def reference_chain(data, draws, toggles, steps, seed):
+    """Exchange for edges, 2-stars and triangles as plainly as it can be written.
+
+    Graphs begin empty; any pair is proposed to toggle; the statistics are counted anew from the whole graph at the end.
+    """
+    np.random.seed(seed)
+    nodes = len(data)
+    theta = np.array([-1.5, 0.0, 0.1])
+    kept = np.empty((draws, 3))
+    observed = counted(data)
+    for t in range(draws):
+        candidate = theta + steps @ np.random.normal(0.0, 1.0, 3)
+        x = np.zeros_like(data)
+        for _ in range(toggles):
+            i, j = np.random.randint(nodes), np.random.randint(nodes - 1)
+            j += j >= i
+            others_i, others_j = x[i].sum() - x[i, j], x[j].sum() - x[i, j]
+            change = candidate[0] + candidate[1] * (others_i + others_j) + candidate[2] * (x[i] * x[j]).sum()
+            if np.log(np.random.random()) < (1 - 2 * x[i, j]) * change:
+                x[i, j] = x[j, i] = 1 - x[i, j]
+        log_ratio = ((candidate - theta) * (observed - counted(x))).sum() - ((candidate**2 - theta**2) / 50).sum()
+        if np.log(np.random.random()) < log_ratio:
+            theta = candidate
+        kept[t] = theta
+    return kept
+
+
+@numba.njit
+def counted(x):
+    edges, stars, triangles, nodes = 0.0, 0.0, 0.0, len(x)
+    for i in range(nodes):
+        for j in range(nodes):
+            edges += x[i, j] / 2
+            for k in range(j + 1, nodes):
+                stars += x[i, j] * x[i, k]
+                triangles += x[i, j] * x[i, k] * x[j, k] / 3
+    return np.array([edges, stars, triangles])
+
+
+@pytest.mark.study
+def test_the_posterior_of_the_marriages_is_that_of_a_long_reference_run():
+    model = ERGM(["edges", "stars(2)", "triangles"], florentine(), toggles=6000)
+    steps = np.linalg.cholesky(np.array([[0.9, -0.19, 0.1], [-0.19, 0.05, -0.08], [0.1, -0.08, 0.6]]))
+    kernel = ls.exchange(log_prior, model.log_likelihood, model.simulate, model.data, ls.RandomWalk(steps))
+    ours = ls.sample(kernel, np.array([-1.5, 0.0, 0.1]), draws=1500, chains=24, warmup=100, seed=0).positions
+    data = np.asarray(model.data, np.int64)
+    theirs = np.stack([reference_chain(data, 2100, 6000, steps, seed)[100:] for seed in range(24)])
+    for moment in (lambda x: x, lambda x: (x - theirs.mean(axis=(0, 1))) ** 2):
+        a, b = (moment(x).mean(axis=1) for x in (ours, theirs))
+        error = np.sqrt((a.var(axis=0, ddof=1) + b.var(axis=0, ddof=1)) / 24)
+        print(a.mean(axis=0), b.mean(axis=0), error)
+        assert np.all(np.abs(a.mean(axis=0) - b.mean(axis=0)) < 3.5 * error)
