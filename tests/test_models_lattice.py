@@ -10,9 +10,11 @@ import jax.random as jr
 import numpy as np
 import pytest
 from lattices import configurations, drawn, frequency_test, index_of, log_weights, probabilities
+from scipy import stats
 
 import lockstep as ls
 from lockstep.models import lattice, random_cluster
+from lockstep.models.heat_bath import random_words
 
 SIGNIFICANCE = 1e-5
 MIXED = np.array([[0.4, -0.3, 0.0], [0.1, 0.5, -0.2], [0.0, 0.2, -0.4]])
@@ -124,6 +126,18 @@ def test_sweeps_leave_the_model_alone(periodic):
     assert np.mean(np.any(x != start, axis=(1, 2))) > 0.9
     expected = probabilities(log_weights(model, theta, configurations((3, 3))))
     assert frequency_test(index_of(x), expected) > SIGNIFICANCE
+
+
+def test_random_words_are_uniform_and_independent():
+    """Each bit, fours of neighbouring words, fours that one hash makes, and words of different keys."""
+    words = drawn(lambda key: random_words(key, (2**16,)), 16)
+    ones = ((words[..., None] >> np.arange(32, dtype=np.uint32)) & 1).mean(axis=(0, 1))
+    assert np.abs(ones - 0.5).max() * 2 * np.sqrt(words.size) < 5
+    high = (words >> 28).astype(int)
+    for fours in (high.reshape(-1, 4), high.reshape(16, 4, -1).swapaxes(1, 2).reshape(-1, 4), high[:4].T):
+        counts = np.bincount(fours @ 16 ** np.arange(4), minlength=2**16)
+        assert stats.chisquare(counts).pvalue > SIGNIFICANCE
+    assert len(np.unique(words)) > 0.999 * words.size
 
 
 @pytest.mark.parametrize("shape", [(3, 3), (3, 4), (5, 7), (4, 4)])

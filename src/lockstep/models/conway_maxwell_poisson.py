@@ -73,43 +73,48 @@ class ConwayMaxwellPoisson:
     def simulate(self, key: Key, theta: Any) -> Array:
         """An exact draw of all counts."""
         theta = parameters(theta, self.parameters, "ConwayMaxwellPoisson")
-        log_mean, nu = jnp.asarray(self.design) @ theta[:-1], jnp.exp(theta[-1])
-        is_thin = nu >= 1
-        # ENVELOPE: Poisson(μ), or the geometric law of success probability p; both touch where the ratio is largest.
-        mean = jnp.exp(log_mean)
-        log_failure = jnp.log1p(-2 * nu / (2 * mean * nu + 1 + nu))
-        log_failure = jnp.where(is_thin, -1.0, log_failure)
-        top = jnp.floor(jnp.where(is_thin, mean, mean * jnp.exp(-log_failure / nu)))
-
-        def log_ratio(y: Array) -> Array:
-            log_poisson = y * log_mean - gammaln(y + 1)
-            return jnp.where(is_thin, (nu - 1) * log_poisson, nu * log_poisson - y * log_failure)
-
-        def propose(key: Key) -> Array:
-            key_poisson, key_geometric = jr.split(key)
-            geometric = jnp.floor(-jr.exponential(key_geometric, mean.shape, float) / log_failure)
-            return jnp.where(is_thin, jr.poisson(key_poisson, mean).astype(float), geometric)
-
-        def attempt(carry: tuple[Array, Array, Key]) -> tuple[Array, Array, Key]:
-            y, is_done, key = carry
-            key, key_proposal, key_accept = jr.split(key, 3)
-            proposed = propose(key_proposal)
-            is_accepted = -jr.exponential(key_accept, mean.shape, float) <= log_ratio(proposed) - log_ratio(top)
-            return jnp.where(is_accepted & ~is_done, proposed, y), is_done | is_accepted, key
-
-        # Where θ makes no finite law there is nothing to wait for; the likelihood is no number there either.
-        is_hopeless = ~(jnp.isfinite(log_ratio(top)) & (mean < 2.0**30) & (nu > 0))
-        start = (jnp.full(mean.shape, -1.0), is_hopeless, key)
-        y, _, _ = jax.lax.while_loop(lambda carry: ~jnp.all(carry[1]), attempt, start)
+        y, is_hopeless = _drawn(key, jnp.asarray(self.design, float) @ theta[:-1], jnp.exp(theta[-1]))
         if is_concrete(is_hopeless) and np.any(is_hopeless):
             raise ValueError(
                 f"theta of ConwayMaxwellPoisson is {np.asarray(theta).tolist()}: its counts have means above 2^30, or "
                 f"its dispersion is no positive number; scale the design, or tighten the prior"
             )
-        return y.astype(int)
+        return y
 
     def _counts(self, y: Any) -> Array:
         y = data_like(y, self.design.shape[:1], "ConwayMaxwellPoisson")
         if is_concrete(y) and np.any(np.asarray(y) < 0):
             raise ValueError("y of ConwayMaxwellPoisson has negative entries; it must be counts")
         return y
+
+
+@jax.jit
+def _drawn(key: Key, log_mean: Array, nu: Array) -> tuple[Array, Array]:
+    """Counts by rejection, and where θ makes no law that could be drawn from."""
+    is_thin = nu >= 1
+    # ENVELOPE: Poisson(μ), or the geometric law of success probability p; both touch where the ratio is largest.
+    mean = jnp.exp(log_mean)
+    log_failure = jnp.where(is_thin, -1.0, jnp.log1p(-2 * nu / (2 * mean * nu + 1 + nu)))
+    top = jnp.floor(jnp.where(is_thin, mean, mean * jnp.exp(-log_failure / nu)))
+
+    def log_ratio(y: Array) -> Array:
+        log_poisson = y * log_mean - gammaln(y + 1)
+        return jnp.where(is_thin, (nu - 1) * log_poisson, nu * log_poisson - y * log_failure)
+
+    def propose(key: Key) -> Array:
+        key_poisson, key_geometric = jr.split(key)
+        geometric = jnp.floor(-jr.exponential(key_geometric, mean.shape, float) / log_failure)
+        return jnp.where(is_thin, jr.poisson(key_poisson, mean).astype(float), geometric)
+
+    def attempt(carry: tuple[Array, Array, Key]) -> tuple[Array, Array, Key]:
+        y, is_done, key = carry
+        key, key_proposal, key_accept = jr.split(key, 3)
+        proposed = propose(key_proposal)
+        is_accepted = -jr.exponential(key_accept, mean.shape, float) <= log_ratio(proposed) - log_ratio(top)
+        return jnp.where(is_accepted & ~is_done, proposed, y), is_done | is_accepted, key
+
+    # Where there is no law there is nothing to wait for; such counts of -1 have a likelihood of 0.
+    is_hopeless = ~(jnp.isfinite(log_ratio(top)) & (mean < 2.0**30) & (nu > 0))
+    start = (jnp.full(mean.shape, -1.0), is_hopeless, key)
+    y, _, _ = jax.lax.while_loop(lambda carry: ~jnp.all(carry[1]), attempt, start)
+    return y.astype(int), is_hopeless

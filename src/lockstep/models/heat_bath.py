@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import math
 from typing import Any
 
 import jax
@@ -46,6 +48,25 @@ class Site:
         return is_up
 
 
+def random_words(key: Key, shape: Shape) -> Array:
+    """Random 32-bit words: the hash ``pcg4d`` of a key's two words and a counter, four at a time.
+
+    Several times faster than the generator of the key itself, which would take more than half of the time of a sweep.
+    The hash is that of Jarzynski and Olano (2020), Journal of Computer Graphics Techniques 9 (3).
+    """
+    words = jr.key_data(key).ravel()
+    count = math.prod(shape)
+    number = jnp.arange(-(-count // 4), dtype=np.uint32)
+    v = [number, words[0], words[-1], number ^ words[0]]
+    v = [part * np.uint32(1664525) + np.uint32(1013904223) for part in v]
+    for is_last in (False, True):
+        for target, one, other in ((0, 1, 3), (1, 2, 0), (2, 0, 1), (3, 1, 2)):
+            v[target] = v[target] + v[one] * v[other]
+        if not is_last:
+            v = [part ^ (part >> np.uint32(16)) for part in v]
+    return jnp.stack(v).ravel()[:count].reshape(shape)
+
+
 def visit(is_up: Any, noise: Array, x: Array, is_visited: Any, is_periodic: bool) -> Array:
     """Update the sites of one colour."""
     total = neighbour_sum(x, is_periodic).astype(np.int32)
@@ -63,15 +84,16 @@ def there_and_back(is_up: Any, noise: Array, x: Array, is_periodic: bool) -> Arr
     return x
 
 
+@functools.partial(jax.jit, static_argnames=("is_periodic", "count"))
 def sweeps(site: Site, key: Key, x: Array, is_periodic: bool, count: int) -> Array:
     """``count`` palindromic sweeps with the random words of a key."""
     is_up, masks = site.rule(np.uint32), _masks(x.shape, is_periodic)
     if len(masks) > 2:
-        noise = jr.bits(key, (count, 2, *x.shape), np.uint32)
+        noise = random_words(key, (count, 2, *x.shape))
         return jax.lax.fori_loop(0, count, lambda i, x: there_and_back(is_up, noise[i], x, is_periodic), x)
     # Two updates of one colour in a row are as good as one: K₀K₁K₀ K₀K₁K₀ … = K₀ K₁K₀ K₁K₀ …
     chunks = -(-count // CHUNK)
-    first = jr.bits(jr.fold_in(key, chunks), x.shape, np.uint32)
+    first = random_words(jr.fold_in(key, chunks), x.shape)
     x = visit(is_up, first, x, masks[0], is_periodic)
 
     def pair(noise: Array, x: Array) -> Array:
@@ -80,7 +102,7 @@ def sweeps(site: Site, key: Key, x: Array, is_periodic: bool, count: int) -> Arr
         return x
 
     def chunk(i: Array, x: Array) -> Array:
-        noise = jax.lax.optimization_barrier(jr.bits(jr.fold_in(key, i), (CHUNK, *x.shape), np.uint32))
+        noise = jax.lax.optimization_barrier(random_words(jr.fold_in(key, i), (CHUNK, *x.shape)))
         used = jnp.minimum(CHUNK, count - i * CHUNK)
         return jax.lax.fori_loop(0, used, lambda j, x: pair(noise[j], x), x)
 
