@@ -41,14 +41,17 @@ def test_exchange_finds_the_exact_posterior():
     """Thirty counts of one mean: the constant is a sum, the posterior a sum over a grid."""
     model = ls.models.ConwayMaxwellPoisson(np.ones((30, 1)))
     y = np.asarray(drawn(lambda key: model.simulate(key, jnp.array([1.0, 0.4])), 1)[0])
-    a, b = (grid.ravel() for grid in np.meshgrid(np.linspace(0.2, 1.8, 161), np.linspace(-2, 2.5, 226), indexing="ij"))
+    axes = np.linspace(-1.0, 2.5, 141), np.linspace(-2.5, 2.5, 201)
+    a, b = (grid.ravel() for grid in np.meshgrid(*axes, indexing="ij"))
     log_sum = np.logaddexp.reduce(np.exp(b)[:, None] * (COUNTS * a[:, None] - LOG_FACTORIAL), axis=1)
     log_likelihood = np.exp(b) * (y.sum() * a - LOG_FACTORIAL[y].sum()) - 30 * log_sum
-    weights = probabilities(log_likelihood - 0.5 * a**2 - 0.5 * b**2)
-    kernel = ls.exchange(
-        lambda theta: -0.5 * jnp.sum(theta**2), model.log_likelihood, model.simulate, y, ls.RandomWalk([0.2, 0.5])
-    )
-    run = ls.sample(kernel, np.array([1.0, 0.4]), draws=1500, chains=32, warmup=100, seed=0)
+    weights = probabilities(log_likelihood - 2 * (a - 1) ** 2 - 2 * b**2)
+
+    def log_prior(theta):
+        return -2 * (theta[0] - 1) ** 2 - 2 * theta[1] ** 2
+
+    kernel = ls.exchange(log_prior, model.log_likelihood, model.simulate, y, ls.RandomWalk([0.2, 0.5]))
+    run = ls.sample(kernel, np.array([1.0, 0.4]), draws=600, chains=32, warmup=100, seed=0)
     for component, grid in enumerate((a, b)):
         value = run.positions[..., component].mean(axis=1)
         assert abs(value.mean() - weights @ grid) < 3 * value.std(ddof=1) / np.sqrt(len(value))
