@@ -32,7 +32,7 @@ CASES = {
                 *("gwodegree(0.4)", "gwidegree(0.6)", terms.homophily(GROUPS[:4])),
             ],
             nodes=4,
-            is_directed=True,
+            directed=True,
             toggles=800,
         ),
         [-0.5, 0.5, 0.1, -0.2, 0.2, 0.4, 0.3, 0.2, 0.3],
@@ -108,6 +108,7 @@ def test_graphs_come_from_networkx_or_as_matrices():
     from_graph = ERGM(["edges", "stars(2)", "triangles"], graph)
     from_matrix = ERGM(["edges", "stars(2)", "triangles"], networkx.to_numpy_array(graph))
     assert from_graph.statistic(graph).tolist() == from_matrix.statistic(from_graph.data).tolist() == [20, 47, 3]
+    assert ERGM(["edges", "stars(2)", "triangles"]).statistic(graph).tolist() == [20, 47, 3]
     karate = ERGM(["edges", "homophily(club)"], networkx.karate_club_graph())
     assert karate.statistic(karate.data).tolist() == [78, 67]
     assert ERGM(["edges"], networkx.path_graph(4, networkx.DiGraph)).is_directed

@@ -17,6 +17,8 @@ from lockstep.models.terms import HOMOPHILY, Term, as_term
 from lockstep.parts import is_concrete
 from lockstep.types import Array, Key
 
+SWEEPS = 100  # proposals for each pair of nodes in a draw, if not said otherwise
+
 
 class ERGM:
     """An exponential random graph model: ``L(θ, x) = exp(θ·s(x))``, s(x) some statistics of the graph x.
@@ -33,7 +35,7 @@ class ERGM:
     graph
         The graph under study: it says how many nodes there are, whether edges have a direction, and which attributes
         the nodes have, and it is where simulations start. Its adjacency matrix is ``data``.
-    nodes, is_directed
+    nodes, directed
         The same without a graph; simulations then start from the empty graph.
     toggles
         How many toggles to propose for a draw; 100 for each pair of nodes if left out.
@@ -58,23 +60,22 @@ class ERGM:
         terms: Sequence[Any],
         graph: Any = None,
         nodes: int | None = None,
-        is_directed: bool | None = None,
+        directed: bool | None = None,
         toggles: int | None = None,
     ) -> None:
         if isinstance(terms, (str, Term)) or not terms:
             raise TypeError(f"terms of ERGM is {terms!r}; it must be a list of terms, such as ['edges', 'triangles']")
-        if graph is None and nodes is None:
-            raise TypeError("ERGM needs a graph, or the number of nodes: ERGM(terms, graph) or ERGM(terms, nodes=20)")
-        self.is_directed = _is_directed(graph) if is_directed is None else bool(is_directed)
+        self.is_directed = _is_directed(graph) if directed is None else bool(directed)
         self.data = None if graph is None else adjacency(graph, self.is_directed)
-        self.nodes = whole(len(self.data) if self.data is not None else nodes, "nodes of ERGM", 2)
+        nodes = nodes if self.data is None else len(self.data)
+        self.nodes = None if nodes is None else whole(nodes, "nodes of ERGM", 2)
         self.terms = tuple(self._with_values(as_term(term, self.is_directed), graph) for term in terms)
-        self.dyads = self.nodes * (self.nodes - 1) // (1 if self.is_directed else 2)
-        self.toggles = 100 * self.dyads if toggles is None else whole(toggles, "toggles of ERGM", 1)
+        self.toggles = None if toggles is None else whole(toggles, "toggles of ERGM", 1)
 
     def __repr__(self) -> str:
         kind = "directed" if self.is_directed else "undirected"
-        return f"ERGM({' + '.join(term.name for term in self.terms)}; {self.nodes} nodes, {kind})"
+        nodes = "" if self.nodes is None else f"{self.nodes} nodes, "
+        return f"ERGM({' + '.join(term.name for term in self.terms)}; {nodes}{kind})"
 
     def statistic(self, x: Any) -> Array:
         """s(x), one number for each term."""
@@ -87,11 +88,18 @@ class ERGM:
 
     def simulate(self, key: Key, theta: Any, start: Any = None, toggles: int | None = None) -> Array:
         """A graph after ``toggles`` proposals; from a ``start``, one for each pair of nodes if not said otherwise."""
+        if start is None and self.nodes is None:
+            raise TypeError("ERGM simulates graphs of known size: give ERGM(terms, graph) or ERGM(terms, nodes=20)")
         if start is None:
             start = np.zeros((self.nodes, self.nodes)) if self.data is None else self.data
-            toggles = self.toggles if toggles is None else toggles
-        count = whole(self.dyads if toggles is None else toggles, "toggles", 1)
-        codes, numbers, powers, is_same = self._compiled_terms()
+            sweeps, toggles = SWEEPS, self.toggles if toggles is None else toggles
+        else:
+            sweeps = 1
+        start = self._graph(start)
+        nodes = len(start)
+        dyads = nodes * (nodes - 1) // (1 if self.is_directed else 2)
+        count = whole(sweeps * dyads if toggles is None else toggles, "toggles", 1)
+        codes, numbers, powers, is_same = self._compiled_terms(nodes)
 
         def toggled(words: np.ndarray, theta: np.ndarray, x: np.ndarray) -> np.ndarray:
             from lockstep.models.toggles import toggle
@@ -104,13 +112,13 @@ class ERGM:
             toggle(words, theta, count, x, self.is_directed, codes, numbers, powers, is_same)
             return x
 
-        like = jax.ShapeDtypeStruct((self.nodes, self.nodes), np.int8)
+        like = jax.ShapeDtypeStruct((nodes, nodes), np.int8)
         theta = parameters(theta, len(self.terms), "ERGM")
-        return on_host(toggled, like, (1, 1, 2), jr.key_data(key), theta, self._graph(start))
+        return on_host(toggled, like, (1, 1, 2), jr.key_data(key), theta, start)
 
     def _graph(self, x: Any) -> Array:
         x = adjacency(x, self.is_directed) if is_concrete(x) else x
-        if np.shape(x) != (self.nodes, self.nodes):
+        if self.nodes is not None and np.shape(x) != (self.nodes, self.nodes):
             raise ValueError(f"x of ERGM has shape {np.shape(x)}; the model has {self.nodes} nodes")
         return jnp.asarray(x)
 
@@ -128,13 +136,13 @@ class ERGM:
                 )
             values = held
         values = np.asarray(values)
-        if values.shape != (self.nodes,):
+        if self.nodes is not None and values.shape != (self.nodes,):
             raise ValueError(f"terms of ERGM: homophily has values of shape {values.shape} for {self.nodes} nodes")
         return term._replace(values=np.unique(values, return_inverse=True)[1].astype(np.int64))
 
-    def _compiled_terms(self) -> tuple[np.ndarray, ...]:
+    def _compiled_terms(self, nodes: int) -> tuple[np.ndarray, ...]:
         """The terms as arrays: codes, whole numbers, powers of 1 - e^{-decay}, and which nodes have equal values."""
-        count, nodes = len(self.terms), self.nodes
+        count = len(self.terms)
         decay = np.array([term.number for term in self.terms])
         is_same = np.zeros((count, nodes, nodes) if any(t.values is not None for t in self.terms) else (count, 1, 1))
         for t, term in enumerate(self.terms):
@@ -170,5 +178,5 @@ def adjacency(graph: Any, is_directed: bool) -> np.ndarray:
         node = int(np.flatnonzero(np.diag(matrix))[0])
         raise ValueError(f"graph has a self-loop at node {node}; remove it: an edge joins two nodes here")
     if not is_directed and not np.array_equal(matrix, matrix.T):
-        raise ValueError("graph is not symmetric, but the model is undirected; take is_directed=True, or symmetrize it")
+        raise ValueError("graph is not symmetric, but the model is undirected; take directed=True, or symmetrize it")
     return matrix.astype(np.int8)
