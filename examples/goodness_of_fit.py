@@ -68,6 +68,6 @@ def plot(data: np.ndarray, simulated: np.ndarray, title: str) -> tuple[plt.Figur
             panel.xaxis.get_major_locator().set_params(integer=True)
         panel.set(xlabel=name, ylabel=label)
         inside[name] = float(np.mean((observed >= low) & (observed <= high)))
-    axes[0].legend(frameon=False)
+    axes[1].legend(frameon=False)
     figure.suptitle(title)
     return figure, inside
