@@ -151,7 +151,7 @@ def test_neighbours_never_have_one_colour(shape):
 
 def test_draws_are_functions_of_their_key():
     model = ls.models.Ising((5, 5))
-    keys = jr.split(jr.key(3), 6)
+    keys = jr.split(jr.key(3), 12)  # enough for threads
     together = jax.jit(jax.vmap(lambda key: model.simulate(key, 0.4)))(keys)
     alone = [model.simulate(key, 0.4) for key in keys]
     assert np.array_equal(together, alone)

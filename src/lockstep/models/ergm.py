@@ -114,7 +114,7 @@ class ERGM:
 
         like = jax.ShapeDtypeStruct((nodes, nodes), np.int8)
         theta = parameters(theta, len(self.terms), "ERGM")
-        return on_host(toggled, like, (1, 1, 2), jr.key_data(key), theta, start)
+        return on_host(toggled, like, (1, 1, 2), jr.key_data(key), theta, start, is_threaded=True)
 
     def _graph(self, x: Any) -> Array:
         x = adjacency(x, self.is_directed) if is_concrete(x) else x

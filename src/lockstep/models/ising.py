@@ -92,7 +92,7 @@ class Ising:
         """A perfect draw, and how many sweeps into the past it began."""
         like = (jax.ShapeDtypeStruct(self.shape, np.int8), jax.ShapeDtypeStruct((), np.int32))
         theta = one_parameter(theta, "Ising")
-        return PerfectDraw(*on_host(self._perfect_draws, like, (1, 0), jr.key_data(key), theta))
+        return PerfectDraw(*on_host(self._perfect_draws, like, (1, 0), jr.key_data(key), theta, is_threaded=True))
 
     def heat_bath(self, theta: Any) -> HeatBath:
         """Palindromic heat-bath sweeps as a kernel on configurations."""
@@ -153,8 +153,10 @@ class Ising:
             bonds = np.concatenate([bonds, np.stack([held, np.full(held.size, ghost)], axis=1)])
             to_ghost = -np.expm1(-2 * np.abs(field[held]))
             p = np.concatenate([p, np.broadcast_to(to_ghost, (len(theta), held.size))], axis=1)
-        sites = ghost + (held.size > 0)
-        colours, back = random_cluster.perfect_draws(words, p, 2, self.limit, bonds, *lattice.adjacency(bonds, sites))
+            beside = lattice.adjacency(bonds, ghost + 1)
+        else:
+            beside = lattice.neighbours_of(self.shape, self.periodic)
+        colours, back = random_cluster.perfect_draws(words, p, 2, self.limit, bonds, *beside)
         spins = 2 * colours - 1
         if held.size:  # the ghost points along the field
             spins = spins[:, :ghost] * spins[:, ghost:] * np.sign(field.sum()).astype(np.int64)
@@ -163,5 +165,5 @@ class Ising:
     def _by_sites(self, words: np.ndarray, theta: np.ndarray, field: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         from lockstep.models import past
 
-        beside = lattice.adjacency(lattice.bonds_of(self.shape, self.periodic), field.size)
+        beside = lattice.neighbours_of(self.shape, self.periodic)
         return past.perfect_draws(words, theta, field, self.limit, beside.first, beside.sites)

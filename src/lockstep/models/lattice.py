@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -32,6 +33,7 @@ def shape_of(shape: Any, is_periodic: bool, name: str) -> tuple[int, int]:
     return rows, columns
 
 
+@functools.cache
 def bonds_of(shape: Shape, is_periodic: bool) -> np.ndarray:
     """The pairs of neighbouring sites, a row each; site ``r * columns + c`` is row r, column c."""
     site = np.arange(shape[0] * shape[1]).reshape(shape)
@@ -41,8 +43,14 @@ def bonds_of(shape: Shape, is_periodic: bool) -> np.ndarray:
     return np.concatenate([np.stack([a.ravel(), b.ravel()], axis=1) for a, b in pairs])
 
 
+@functools.cache
+def neighbours_of(shape: Shape, is_periodic: bool) -> Adjacency:
+    """What is next to what on a lattice."""
+    return adjacency(bonds_of(shape, is_periodic), shape[0] * shape[1])
+
+
 def adjacency(bonds: np.ndarray, sites: int) -> Adjacency:
-    """What is next to what."""
+    """What is next to what by some bonds."""
     ends = np.concatenate([bonds, bonds[:, ::-1]])
     numbers = np.tile(np.arange(len(bonds)), 2)
     order = np.argsort(ends[:, 0], kind="stable")
@@ -50,9 +58,10 @@ def adjacency(bonds: np.ndarray, sites: int) -> Adjacency:
     return Adjacency(first.astype(np.int64), ends[order, 1].astype(np.int64), numbers[order].astype(np.int64))
 
 
+@functools.cache
 def colours_of(shape: Shape, is_periodic: bool) -> np.ndarray:
     """A colour for each site: two, unless the lattice is periodic with an odd number of rows or columns."""
-    beside = adjacency(bonds_of(shape, is_periodic), shape[0] * shape[1])
+    beside = neighbours_of(shape, is_periodic)
     rows, columns = np.indices(shape)
     colour = ((rows + columns) % 2).ravel()
     for site in range(colour.size):

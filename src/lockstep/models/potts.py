@@ -91,13 +91,13 @@ class Potts:
 
         like = jax.ShapeDtypeStruct(self.shape, np.int8)
         theta = one_parameter(theta, "Potts")
-        return on_host(update, like, (1, 0, 2), jr.key_data(key), theta, self._checked(start))
+        return on_host(update, like, (1, 0, 2), jr.key_data(key), theta, self._checked(start), is_threaded=True)
 
     def perfect(self, key: Key, theta: Any) -> PerfectDraw:
         """A perfect draw, and how many sweeps into the past it began."""
         like = (jax.ShapeDtypeStruct(self.shape, np.int8), jax.ShapeDtypeStruct((), np.int32))
         theta = one_parameter(theta, "Potts")
-        return PerfectDraw(*on_host(self._perfect_draws, like, (1, 0), jr.key_data(key), theta))
+        return PerfectDraw(*on_host(self._perfect_draws, like, (1, 0), jr.key_data(key), theta, is_threaded=True))
 
     def _checked(self, x: Any) -> Array:
         x = data_like(x, self.shape, "Potts")
@@ -120,7 +120,7 @@ class Potts:
         from lockstep.models import random_cluster
 
         bonds = lattice.bonds_of(self.shape, self.periodic)
-        beside = lattice.adjacency(bonds, self.shape[0] * self.shape[1])
+        beside = lattice.neighbours_of(self.shape, self.periodic)
         draws, back = random_cluster.perfect_draws(words, self._open(theta), self.colours, self.limit, bonds, *beside)
         if np.any(back < 0):
             raise PerfectSimulationError(
