@@ -7,7 +7,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lockstep import check as check, estimators as estimators, rules as rules, separation as separation
+    from lockstep import (
+        check as check,
+        estimators as estimators,
+        models as models,
+        perfect as perfect,
+        rules as rules,
+        separation as separation,
+    )
     from lockstep.advice import advise as advise
     from lockstep.compose import Cycle as Cycle, Mixture as Mixture
     from lockstep.coupling import Coupled as Coupled, Pair as Pair, Shadowed as Shadowed
@@ -20,9 +27,11 @@ if TYPE_CHECKING:
     from lockstep.kernel import MetropolisHastings as MetropolisHastings
     from lockstep.kernels import (
         auxiliary_variable as auxiliary_variable,
+        bridged_exchange as bridged_exchange,
         corrected as corrected,
         exchange as exchange,
         naive as naive,
+        noisy_exchange as noisy_exchange,
         penalty as penalty,
         pseudo_marginal as pseudo_marginal,
         randomized as randomized,
@@ -58,8 +67,8 @@ _NAMES = {
     "lockstep.coupling": "Coupled Pair Shadowed",
     "lockstep.involutions": "Identity Mobius Reflection Transform",
     "lockstep.kernel": "MetropolisHastings",
-    "lockstep.kernels": "auxiliary_variable corrected exchange naive penalty pseudo_marginal "
-    "randomized standard universal",
+    "lockstep.kernels": "auxiliary_variable bridged_exchange corrected exchange naive noisy_exchange penalty "
+    "pseudo_marginal randomized standard universal",
     "lockstep.maximal": "MaximallyCoupled",
     "lockstep.parts": "part static",
     "lockstep.proposals": "Component Finite Independent IndependentNormal IndependentUniform RandomWalk UniformWalk",
@@ -69,7 +78,7 @@ _NAMES = {
     "lockstep.types": "Estimate Info Noise State",
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
-_MODULES = ("check", "estimators", "rules", "separation")
+_MODULES = ("check", "estimators", "models", "perfect", "rules", "separation")
 
 __all__ = sorted([*_HOME, *_MODULES])
 

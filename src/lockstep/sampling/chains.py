@@ -11,6 +11,7 @@ import jax.random as jr
 import numpy as np
 
 from lockstep.arguments import whole
+from lockstep.host import raised_here
 from lockstep.kernel import require_protocol
 from lockstep.precision import canonical, double_precision
 from lockstep.sampling import driver
@@ -77,7 +78,7 @@ def sample(
     warmup, thin = whole(warmup, "warmup", 0), whole(thin, "thin", 1)
     seed = whole(seed, "seed", 0, most=MOST_SEED)
     started = time.perf_counter()
-    with double_precision():
+    with double_precision(), raised_here():
         compiled = canonical(kernel, "kernel")
         key_start, key_run = jr.split(jr.key(seed))
         chain_keys = jax.vmap(lambda chain: jr.fold_in(key_run, chain))(jnp.arange(chains))
