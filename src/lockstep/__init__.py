@@ -7,7 +7,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lockstep import check as check, estimators as estimators, rules as rules, separation as separation
+    from lockstep import (
+        check as check,
+        estimators as estimators,
+        interop as interop,
+        rules as rules,
+        separation as separation,
+        subsampling as subsampling,
+    )
     from lockstep.compose import Cycle as Cycle, Mixture as Mixture
     from lockstep.coupling import Coupled as Coupled, Pair as Pair, Shadowed as Shadowed
     from lockstep.involutions import (
@@ -26,14 +33,18 @@ if TYPE_CHECKING:
         pseudo_marginal as pseudo_marginal,
         randomized as randomized,
         standard as standard,
+        subsampled as subsampled,
+        tunamh as tunamh,
         universal as universal,
     )
     from lockstep.parts import part as part, static as static
     from lockstep.proposals import (
         Component as Component,
+        CrankNicolson as CrankNicolson,
         Finite as Finite,
         Independent as Independent,
         IndependentNormal as IndependentNormal,
+        IndependentStudent as IndependentStudent,
         IndependentUniform as IndependentUniform,
         RandomWalk as RandomWalk,
         UniformWalk as UniformWalk,
@@ -56,16 +67,17 @@ _NAMES = {
     "lockstep.involutions": "Identity Mobius Reflection Transform",
     "lockstep.kernel": "MetropolisHastings",
     "lockstep.kernels": "auxiliary_variable corrected exchange naive penalty pseudo_marginal "
-    "randomized standard universal",
+    "randomized standard subsampled tunamh universal",
     "lockstep.parts": "part static",
-    "lockstep.proposals": "Component Finite Independent IndependentNormal IndependentUniform RandomWalk UniformWalk",
+    "lockstep.proposals": "Component CrankNicolson Finite Independent IndependentNormal IndependentStudent "
+    "IndependentUniform RandomWalk UniformWalk",
     "lockstep.randomizations": "Density tempering",
     "lockstep.ratios": "Carried Estimated Randomized Universal",
     "lockstep.sampling": "LockstepWarning Run Starts sample",
     "lockstep.types": "Estimate Info Noise State",
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
-_MODULES = ("check", "estimators", "rules", "separation")
+_MODULES = ("check", "estimators", "interop", "rules", "separation", "subsampling")
 
 __all__ = sorted([*_HOME, *_MODULES])
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import jax
+import jax.scipy.linalg
 import numpy as np
 
-from lockstep import flat
 from lockstep.arguments import real_numbers
+from lockstep.flat import flatten
 from lockstep.parts import is_concrete
 from lockstep.types import Array
 
@@ -18,7 +19,7 @@ def numbers_like(value: Any, name: str) -> Array:
     if not is_concrete(value):
         return value
     is_array = jax.tree_util.all_leaves([value]) or isinstance(value, (list, tuple))
-    return real_numbers(value if is_array or not jax.tree.leaves(value) else flat.flatten(value, np), name)
+    return real_numbers(value if is_array or not jax.tree.leaves(value) else flatten(value, np), name)
 
 
 def vector_of(value: Any, name: str) -> Array:
@@ -53,3 +54,8 @@ def scale_of(value: Any, name: str, is_matrix_allowed: bool = True) -> Array:
 def stretch(scale: Array, z: Array) -> Array:
     """Standard normal vectors, scaled or multiplied by a Cholesky factor."""
     return scale * z if np.ndim(scale) < 2 else z @ scale.T
+
+
+def unstretch(scale: Array, vector: Array) -> Array:
+    """The vector that `stretch` would make into this one."""
+    return vector / scale if np.ndim(scale) < 2 else jax.scipy.linalg.solve_triangular(scale, vector, lower=True)

@@ -6,7 +6,7 @@ import jax
 import jax.random as jr
 import jax.scipy.linalg
 
-from lockstep import flat
+from lockstep.flat import require_floating, require_size, size, unflatten
 from lockstep.parts import part, set_field
 from lockstep.proposals.scales import scale_of, stretch
 from lockstep.types import Array, Key, Position, Shape
@@ -35,10 +35,10 @@ class RandomWalk:
         set_field(self, "scale", scale_of(self.scale, "scale of RandomWalk"))
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Position:
-        flat.require_floating(position, "RandomWalk")
-        flat.require_size(self.scale, position, "scale of RandomWalk", is_matrix_allowed=True)
-        z = jr.normal(key, (*shape, flat.size(position)), float)
-        return flat.unflatten(stretch(self.scale, z), position, shape)
+        require_floating(position, "RandomWalk")
+        require_size(self.scale, position, "scale of RandomWalk", is_matrix_allowed=True)
+        z = jr.normal(key, (*shape, size(position)), float)
+        return unflatten(stretch(self.scale, z), position, shape)
 
     def __call__(self, noise: Position, position: Position) -> tuple[Position, Array]:
         return _add(position, noise), 0.0
@@ -54,10 +54,10 @@ class UniformWalk:
         set_field(self, "half_width", scale_of(self.half_width, "half_width of UniformWalk", is_matrix_allowed=False))
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Position:
-        flat.require_floating(position, "UniformWalk")
-        flat.require_size(self.half_width, position, "half_width of UniformWalk")
-        u = jr.uniform(key, (*shape, flat.size(position)), float, -1.0, 1.0)
-        return flat.unflatten(self.half_width * u, position, shape)
+        require_floating(position, "UniformWalk")
+        require_size(self.half_width, position, "half_width of UniformWalk")
+        u = jr.uniform(key, (*shape, size(position)), float, -1.0, 1.0)
+        return unflatten(self.half_width * u, position, shape)
 
     def __call__(self, noise: Position, position: Position) -> tuple[Position, Array]:
         return _add(position, noise), 0.0

@@ -14,6 +14,7 @@ from lockstep.arguments import whole
 from lockstep.kernel import require_protocol
 from lockstep.precision import canonical, double_precision
 from lockstep.sampling import driver
+from lockstep.sampling.fit import fitted
 from lockstep.sampling.problems import count_bad, infos, require_ratios, warn_of_ratios
 from lockstep.sampling.progress import Progress
 from lockstep.sampling.run import Run
@@ -78,8 +79,9 @@ def sample(
     seed = whole(seed, "seed", 0, most=MOST_SEED)
     started = time.perf_counter()
     with double_precision():
-        compiled = canonical(kernel, "kernel")
         key_start, key_run = jr.split(jr.key(seed))
+        kernel, initial = fitted(kernel, initial, key_start, progress)
+        compiled = canonical(kernel, "kernel")
         chain_keys = jax.vmap(lambda chain: jr.fold_in(key_run, chain))(jnp.arange(chains))
         state = initial_states(compiled, initial, chains, key_start)
         with Progress((warmup + draws * thin) * chains, "sampling", progress) as shown:
