@@ -158,7 +158,7 @@ def subsample(
     ...     logit = jnp.dot(row["x"], theta)
     ...     return row["y"] * logit - jnp.logaddexp(0.0, logit)
     >>> estimator = ls.estimators.subsample(log_likelihood, {"x": x, "y": y}, count=32)
-    >>> run = ls.sample(ls.corrected(estimator, ls.RandomWalk(0.05)), np.zeros(2), draws=200, chains=2)
+    >>> kernel = ls.corrected(estimator, ls.RandomWalk(0.05))  # for ls.sample(kernel, np.zeros(2))
 
     See Also
     --------

@@ -9,7 +9,7 @@ from lockstep.arguments import is_number, positive
 from lockstep.flat import flatten, require_floating, require_size, size, unflatten
 from lockstep.parts import is_concrete, namespace, part, set_field
 from lockstep.proposals.independent import Candidate
-from lockstep.proposals.scales import scale_of, stretch, unstretch, vector_of
+from lockstep.proposals.scales import normal_fit, scale_of, stretch, unstretch, vector_of
 from lockstep.types import Array, Key, Position, Shape
 
 
@@ -91,6 +91,13 @@ class CrankNicolson:
         there = (1 - self.step**2) ** 0.5 * here + noise
         old, new = unstretch(self.scale, here), unstretch(self.scale, there)
         return unflatten(self.mean + there, position), 0.5 * ((new * new).sum() - (old * old).sum())
+
+    def adapted(self, positions: Position, step: float) -> CrankNicolson:
+        """Around the mean and covariance of positions that were seen, with another step."""
+        mean, factor = normal_fit(positions)
+        if factor is None:
+            return CrankNicolson(self.mean, self.scale, min(1.0, self.step * step))
+        return CrankNicolson(mean, factor, min(1.0, 0.5 * step))
 
 
 def require_fit(mean: Array, scale: Array, position: Position, name: str) -> None:

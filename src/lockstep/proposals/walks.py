@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import jax
 import jax.random as jr
-import jax.scipy.linalg
+import numpy as np
 
 from lockstep.flat import require_floating, require_size, size, unflatten
 from lockstep.parts import part, set_field
-from lockstep.proposals.scales import scale_of, stretch
+from lockstep.proposals.scales import as_factor, best_walk, normal_fit, scale_of, stretch
 from lockstep.types import Array, Key, Position, Shape
 
 
@@ -43,6 +43,13 @@ class RandomWalk:
     def __call__(self, noise: Position, position: Position) -> tuple[Position, Array]:
         return _add(position, noise), 0.0
 
+    def adapted(self, positions: Position, step: float) -> RandomWalk:
+        """With the covariance of positions that were seen, and a step in units of what suits a normal target."""
+        mean, factor = normal_fit(positions)
+        if factor is None:
+            return RandomWalk(step * as_factor(self.scale, len(mean)))
+        return RandomWalk(step * best_walk(len(mean)) * factor)
+
 
 @part
 class UniformWalk:
@@ -61,6 +68,14 @@ class UniformWalk:
 
     def __call__(self, noise: Position, position: Position) -> tuple[Position, Array]:
         return _add(position, noise), 0.0
+
+    def adapted(self, positions: Position, step: float) -> UniformWalk:
+        """With half widths from the spread of positions that were seen, and a step as for `RandomWalk`."""
+        mean, factor = normal_fit(positions)
+        if factor is None:
+            return UniformWalk(step * np.broadcast_to(self.half_width, mean.shape))
+        spread = np.sqrt(3 * np.sum(factor**2, axis=1))
+        return UniformWalk(step * best_walk(len(factor)) * spread)
 
 
 def _add(position: Position, increment: Position) -> Position:
