@@ -6,7 +6,6 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import jax.random as jr
 import numpy as np
 
 from lockstep.arguments import real_numbers, whole
@@ -15,7 +14,7 @@ from lockstep.estimators.samples import moments
 from lockstep.functions import Scalar, wrapped
 from lockstep.parts import part, static
 from lockstep.subsampling.mode import Mode, find_mode, prior_of
-from lockstep.subsampling.rows import Rows, as_rows
+from lockstep.subsampling.rows import Rows, as_rows, draw_indices
 from lockstep.subsampling.surrogates import Taylor
 from lockstep.types import Array, Estimate, Key, Position, Shape
 
@@ -101,13 +100,6 @@ class Subsample:
             return None
         below = jnp.where(indices > 0, self.cumulative[indices - 1], 0.0)
         return 1 / (self.cumulative[indices] - below)
-
-
-def draw_indices(key: Key, size: int, cumulative: Any, shape: Shape) -> Array:
-    """Row numbers, equally likely or with given cumulative probabilities."""
-    if cumulative is None:
-        return jr.randint(key, shape, 0, size)
-    return jnp.searchsorted(cumulative, jr.uniform(key, shape, float) * cumulative[-1], side="right").clip(0, size - 1)
 
 
 def subsample(

@@ -12,6 +12,7 @@ import numpy as np
 from lockstep.flat import unflatten
 from lockstep.precision import canonical, double_precision
 from lockstep.proposals.independent import Candidate
+from lockstep.subsampling.rows import draw_indices
 from lockstep.types import Array, Position
 
 DRAWS = 256
@@ -70,7 +71,7 @@ def diagnose(estimator: Any, proposal: Any, start: Position, mean: Array, factor
         if estimator.rows.size <= ROWS:
             rows = estimator.rows.block(0, estimator.rows.size)
         else:
-            rows = estimator.rows.take(jr.randint(key_rows, (ROWS,), 0, estimator.rows.size))
+            rows = estimator.rows.take(draw_indices(key_rows, estimator.rows.size, None, (ROWS,)))
         noise = proposal.noise(key_noise, jax.tree.map(lambda leaf: leaf[0], draws), (DRAWS,))
         candidates, log_q = jax.vmap(proposal)(noise, draws)
         old, new = (np.asarray(_log_targets(estimator, rows, positions)) for positions in (draws, candidates))

@@ -8,14 +8,16 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import jax.random as jr
 import numpy as np
 
 from lockstep.arguments import is_array, shapes
 from lockstep.parts import is_key, part, static
 from lockstep.precision import double_precision
-from lockstep.types import Array
+from lockstep.types import Array, Key, Shape
 
 BLOCK_BYTES = 2**24
+MOST_ROWS = 2**31 - 1  # row numbers have 32 bits
 
 
 class Files:
@@ -25,16 +27,34 @@ class Files:
         self.arrays = arrays
 
     def take(self, indices: Any) -> Any:
-        """The rows of an array of indices of any shape, floats in double precision."""
+        """The rows of an array of indices of any shape; 64-bit numbers as pairs of 32-bit ones.
+
+        JAX calls this from a thread that has not heard of double precision, and would round what it returns.
+        """
         indices = np.asarray(indices)
         order = np.argsort(indices, axis=None)
 
         def read(leaf: Any) -> np.ndarray:
-            rows = np.empty((indices.size, *leaf.shape[1:]), _wide(leaf.dtype))
+            rows = np.empty((indices.size, *leaf.shape[1:]), leaf.dtype)
             rows[order] = leaf[indices.ravel()[order]]
-            return rows.reshape(*indices.shape, *leaf.shape[1:])
+            rows = rows.reshape(*indices.shape, *leaf.shape[1:])
+            return rows[..., None].view(np.uint32) if leaf.dtype.itemsize == 8 else rows
 
         return jax.tree.map(read, self.arrays)
+
+    def fetch(self, indices: Array) -> Any:
+        """The rows, from within a compiled program: one call to the host for all of a block."""
+
+        def like(leaf: Any) -> Any:
+            shape = (*indices.shape, *leaf.shape[1:])
+            is_split = leaf.dtype.itemsize == 8
+            return jax.ShapeDtypeStruct((*shape, 2), np.uint32) if is_split else jax.ShapeDtypeStruct(shape, leaf.dtype)
+
+        def join(rows: Array, leaf: Any) -> Array:
+            return jax.lax.bitcast_convert_type(rows, leaf.dtype) if leaf.dtype.itemsize == 8 else rows
+
+        found = jax.pure_callback(self.take, jax.tree.map(like, self.arrays), indices, vmap_method="broadcast_all")
+        return jax.tree.map(join, found, self.arrays)
 
 
 @part
@@ -56,11 +76,9 @@ class Rows:
         """Rows by number: each leaf gets the shape of the indices, then that of a row."""
         if self.files is None:
             picked = jax.tree.map(lambda leaf: leaf.at[indices].get(mode="promise_in_bounds"), self.arrays)
-            return jax.tree.map(lambda leaf: leaf.astype(_wide(leaf.dtype)), picked)
-        like = jax.tree.map(
-            lambda leaf: jax.ShapeDtypeStruct((*indices.shape, *leaf.shape[1:]), _wide(leaf.dtype)), self.files.arrays
-        )
-        return jax.pure_callback(self.files.take, like, indices, vmap_method="broadcast_all")
+        else:
+            picked = self.files.fetch(indices)
+        return jax.tree.map(lambda leaf: leaf.astype(_wide(leaf.dtype)), picked)
 
     def block(self, start: int, stop: int) -> Any:
         """Consecutive rows, floats in double precision."""
@@ -105,11 +123,21 @@ def as_rows(data: Any) -> Rows:
     size = sizes.pop()
     if size == 0:
         raise ValueError(f"data is {shapes(data)}: there is no row in it; give at least one")
+    if size > MOST_ROWS:
+        raise ValueError(f"data has {size:,} rows; at most {MOST_ROWS:,} can be counted")
     _require_finite(leaves)
     if any(isinstance(leaf, np.memmap) for _, leaf in leaves):
         return Rows((), size, Files(jax.tree.map(np.asanyarray, data)))
     with double_precision():
         return Rows(jax.tree.map(jnp.asarray, data), size)
+
+
+def draw_indices(key: Key, size: int, cumulative: Any, shape: Shape) -> Array:
+    """Row numbers, equally likely or with given cumulative probabilities."""
+    if cumulative is None:
+        return jr.randint(key, shape, 0, size, np.int32)
+    found = jnp.searchsorted(cumulative, jr.uniform(key, shape, float) * cumulative[-1], side="right")
+    return found.clip(0, size - 1).astype(np.int32)
 
 
 def _require_finite(leaves: Any) -> None:
