@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
-from importlib import import_module
 from typing import Any
 
 import jax
@@ -20,7 +18,7 @@ from lockstep.kernels.standard import standard
 from lockstep.parts import part, static
 from lockstep.subsampling.diagnosis import Diagnosis
 from lockstep.subsampling.mode import find_mode
-from lockstep.subsampling.proposals import check_proposal, choose_proposal
+from lockstep.subsampling.proposals import check_proposal, choose_proposal, warn
 from lockstep.subsampling.rows import Rows
 from lockstep.types import Array, Position
 
@@ -57,14 +55,14 @@ class Recipe:
         proposal, diagnosis = choose_proposal(self.proposal, self.name, one.at_mode(mode), mode)
         count = self.count or _rows_needed(diagnosis, one.rows.size)
         if count > MOST_SHARE * one.rows.size and self.count is None and one.rows.files is None:
-            _warn(
-                f"subsampled: an estimate of variance {VARIANCE} would take {count:,} of the {one.rows.size:,} rows "
+            warn(
+                f"an estimate of variance {VARIANCE} would take {count:,} of the {one.rows.size:,} rows "
                 f"({diagnosis}); all of them are used instead. ls.standard is as good here"
             )
             return standard(AllRows(one.log_likelihood, one.rows, one.log_prior), proposal), mode.position
         if not diagnosis.is_normal_enough:
-            _warn(
-                f"subsampled: the posterior is not close to the normal approximation at its mode ({diagnosis}); chains "
+            warn(
+                f"the posterior is not close to the normal approximation at its mode ({diagnosis}); chains "
                 f"mix slowly. Try another parametrization, proposal='student', or a random walk: "
                 f"ls.corrected(ls.estimators.subsample(...), ls.RandomWalk(...)) with ls.sample(..., adapt=True)"
             )
@@ -142,8 +140,3 @@ def subsampled(
     estimator = subsample_estimator(log_likelihood, data, count or 1, log_prior)
     kernel = Delayed(Recipe(estimator, None if name is not None else proposal, name, count))
     return kernel if initial is None else kernel.fit(initial, progress)[0]
-
-
-def _warn(message: str) -> None:
-    category = import_module("lockstep.sampling").LockstepWarning  # found late: the drivers import kernels
-    warnings.warn(message, category, stacklevel=5)

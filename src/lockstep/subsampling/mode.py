@@ -28,7 +28,7 @@ class Mode(NamedTuple):
     """The mode of a posterior and the normal approximation of the posterior there.
 
     ``center`` is where the derivatives were taken; ``mean`` the maximum of the quadratic there, nearer still to the
-    mode. ``factor`` is the Cholesky factor of the approximation's covariance.
+    mode. ``factor`` is the Cholesky factor of the approximation's covariance, ``height`` the log posterior's maximum.
     """
 
     position: Position
@@ -36,6 +36,7 @@ class Mode(NamedTuple):
     likelihood: Sums
     mean: Array
     factor: Array
+    height: float
     passes: int
 
 
@@ -114,6 +115,12 @@ class Objective:
         )
         return found.x
 
+    def search(self) -> None:
+        """Find the minimum: first in the user's coordinates, then in units of posterior standard deviations."""
+        self.move_to(np.zeros(len(self.center)))
+        self.move_to(self.minimize(1.0, NEAR_ENOUGH))
+        self.move_to(self.minimize(1.0, NEAR_ENOUGH))
+
     def move_to(self, u: Any) -> None:
         """Make a point the new origin, and its Hessian the new unit of length where it is one."""
         _, posterior = self.at(u)
@@ -149,27 +156,21 @@ def find_mode(
         objective = Objective(likelihood, rows, prior, like, rows.size, progress)
         objective.center = np.asarray(flatten(like, np), float)
         if rows.size > 2 * FIRST_ROWS:
-            first = Objective(likelihood, _some(rows), prior, like, rows.size, False)
+            first = Objective(likelihood, some_rows(rows, FIRST_ROWS), prior, like, rows.size, False)
             first.center = objective.center
-            _search(first)
+            first.search()
             objective.center, objective.factor = first.center, first.factor
-        _search(objective)
+        objective.search()
         return _laplace(objective)
 
 
-def _search(objective: Objective) -> None:
-    """First in the user's coordinates, then in units of posterior standard deviations."""
-    objective.move_to(np.zeros(len(objective.center)))
-    objective.move_to(objective.minimize(1.0, NEAR_ENOUGH))
-    objective.move_to(objective.minimize(1.0, NEAR_ENOUGH))
-
-
-def _some(rows: Rows) -> Rows:
-    """Rows chosen at random, always the same ones."""
-    chosen = np.sort(np.random.default_rng(0).choice(rows.size, FIRST_ROWS, replace=False))
+def some_rows(rows: Rows, count: int) -> Rows:
+    """So many rows chosen at random, always the same ones; all if there are no more."""
+    if rows.size <= count and rows.files is None:
+        return rows
+    chosen = np.sort(np.random.default_rng(0).choice(rows.size, min(count, rows.size), replace=False))
     source = rows.arrays if rows.files is None else rows.files.arrays
-    picked = jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf[chosen])), source)
-    return Rows(picked, FIRST_ROWS)
+    return Rows(jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf[chosen])), source), len(chosen))
 
 
 def _laplace(objective: Objective) -> Mode:
@@ -187,7 +188,13 @@ def _laplace(objective: Objective) -> Mode:
     _require_fall(objective, factor)
     mode = unflatten(jnp.asarray(objective.center), objective.like)
     return Mode(
-        jax.tree.map(np.asarray, mode), objective.center, likelihood, objective.center + step, factor, objective.passes
+        position=jax.tree.map(np.asarray, mode),
+        center=objective.center,
+        likelihood=likelihood,
+        mean=objective.center + step,
+        factor=factor,
+        height=float(posterior.value + posterior.gradient @ step / 2),
+        passes=objective.passes,
     )
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
+from importlib import import_module
 from typing import Any
 
 from lockstep.kernel import require_protocol
 from lockstep.proposals import CrankNicolson, IndependentNormal, IndependentStudent
 from lockstep.subsampling.diagnosis import Diagnosis, diagnose
 from lockstep.subsampling.mode import Mode
+from lockstep.subsampling.modes import around, other_modes
 from lockstep.types import Proposal
 
 STEPS = (0.5, 0.25, 0.1)
@@ -28,14 +31,24 @@ def check_proposal(proposal: Any) -> str | None:
 def choose_proposal(proposal: Any, name: str | None, estimator: Any, mode: Mode) -> tuple[Any, Diagnosis]:
     """The proposal that was asked for, or the first that serves, and what its candidates will meet.
 
-    Independent draws if they serve, with heavier tails if not, else smaller steps; the best of all if none serves.
+    Independent draws if they serve, with heavier tails if not, else smaller steps; the best of all if none serves. If
+    the choice is ours and there are several modes: independent draws around all of them.
     """
-    around: dict[str, list[Any]] = {
+    ready: dict[str, list[Any]] = {
         "normal": [IndependentNormal(mode.mean, mode.factor)],
         "student": [IndependentStudent(mode.mean, mode.factor)],
         "crank_nicolson": [CrankNicolson(mode.mean, mode.factor, step) for step in STEPS],
     }
-    candidates = [proposal] if proposal is not None else [one for n in ([name] if name else NAMES) for one in around[n]]
+    if proposal is None and name is None:
+        others = other_modes(estimator.log_likelihood, estimator.rows, estimator.log_prior, mode)
+        if others:
+            warn(
+                f"the posterior has {len(others) + 1} modes or more; candidates come from around all that were found, "
+                f"and an expansion at one of them is no good control at the others. Is there a symmetry of the "
+                f"parameters that an order among them would remove?"
+            )
+            proposal = around([mode, *others])
+    candidates = [proposal] if proposal is not None else [one for n in ([name] if name else NAMES) for one in ready[n]]
     found = []
     for one in candidates:
         diagnosis = diagnose(estimator, one, mode.position, mode.mean, mode.factor)
@@ -43,3 +56,8 @@ def choose_proposal(proposal: Any, name: str | None, estimator: Any, mode: Mode)
             return one, diagnosis
         found.append((one, diagnosis))
     return max(found, key=lambda pair: pair[1].acceptance)
+
+
+def warn(message: str) -> None:
+    """A `LockstepWarning`; found late, since the drivers import kernels and kernels this."""
+    warnings.warn(message, import_module("lockstep.sampling").LockstepWarning, stacklevel=2)
