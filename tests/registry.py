@@ -20,7 +20,7 @@ from scipy import stats
 import lockstep as ls
 from lockstep.check import Law, product
 from lockstep.randomizations import AuxiliaryData
-from lockstep.subsampling.tuna import Arrivals
+from lockstep.subsampling.tuna import Arrivals, Process
 
 LOG_PI = np.array([0.0, -0.7, 0.4, -1.5, 0.9])
 STATES = np.arange(5)
@@ -291,11 +291,11 @@ def arrivals_law(most=11):
             counts = np.bincount(chosen, minlength=len(kinds)) if chosen else np.zeros(len(kinds), int)
             orders = math.factorial(number) / math.prod(math.factorial(count) for count in counts)
             weights.append(stats.poisson.pmf(number, rate) * orders * np.prod(chances**counts))
-            gaps.append([rate / (number + 1)] * number + [np.inf] * (most - number))
-            rows.append([(0.3, 0.8)[kinds[kind][0]] for kind in chosen] + [0.0] * (most - number))
+            gaps.append([rate / (number + 1)] * number + [np.inf] * (most - number + 1))
+            rows.append([kinds[kind][0] for kind in chosen] + [0] * (most - number + 1))
             middles = (keeps[1:] + keeps[:-1]) / 2
-            levels.append([middles[kinds[kind][1]] for kind in chosen] + [0.0] * (most - number))
-    return Law(Arrivals(*map(np.array, (gaps, rows, levels))), np.array(weights) / np.sum(weights))
+            levels.append([middles[kinds[kind][1]] for kind in chosen] + [0.0] * (most - number + 1))
+    return Law(Process(Arrivals(*map(np.array, (gaps, rows, levels))), None), np.array(weights) / np.sum(weights))
 
 
 TUNA_LAW = product(NO_NOISE, arrivals_law())
@@ -431,17 +431,18 @@ def spoiled_tuna(spoil, is_swapped=False):
     return make
 
 
-def cut_off(arrivals):
-    return arrivals._replace(gaps=jnp.where(jnp.arange(arrivals.gaps.shape[-1]) < 1, arrivals.gaps, jnp.inf))
+def cut_off(process):
+    gaps = jnp.where(jnp.arange(process.first.gaps.shape[-1]) < 1, process.first.gaps, jnp.inf)
+    return Process(process.first._replace(gaps=gaps), None)
 
 
-def keep_all(arrivals):
-    return arrivals._replace(keeps=0 * arrivals.keeps)
+def keep_all(process):
+    return process._replace(first=process.first._replace(keeps=0 * process.first.keeps))
 
 
-def wrong_rows(arrivals):
+def wrong_rows(process):
     """As if the other row were never drawn."""
-    return arrivals._replace(rows=0 * arrivals.rows)
+    return process._replace(first=process.first._replace(rows=0 * process.first.rows))
 
 
 WRONG = [

@@ -262,6 +262,45 @@ def test_a_proper_prior_makes_separable_data_proper():
     assert 1 < found.control.center[0] < 10
 
 
+# --- the diagnosis ---------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("tail", ["normal", "heavy"])
+def test_the_diagnosis_tells_heavy_tails_from_light_ones(tail):
+    """Rows that say nothing, and a prior with known tails."""
+
+    def prior(theta):
+        return {"normal": -0.5 * theta[0] ** 2, "heavy": -1.5 * jnp.log1p(theta[0] ** 2 / 2)}[tail]
+
+    def nothing(theta, row):
+        return 0.0 * theta[0] * row
+
+    mode = ls.subsampling.find_mode(nothing, np.ones(50), np.array([0.5]), prior)
+    estimator = ls.estimators.subsample(nothing, np.ones(50), 1, prior).at_mode(mode)
+
+    def diagnosis(proposal):
+        return ls.subsampling.diagnose(estimator, proposal, mode.position, mode.mean, mode.factor)
+
+    normal = diagnosis(ls.IndependentNormal(mode.mean, mode.factor))
+    student = diagnosis(ls.IndependentStudent(mode.mean, 1.2 * mode.factor, 2.0))
+    assert normal.variance == pytest.approx(0, abs=1e-20) and student.is_normal_enough
+    if tail == "normal":
+        assert normal.is_normal_enough and normal.acceptance == pytest.approx(1)
+    else:
+        assert normal.shape > 0.7 > student.shape and not normal.is_normal_enough
+
+
+def test_both_modes_are_found():
+    rows = 0.7 * GENERATOR.choice([-1, 1], 300) + GENERATOR.normal(size=300)
+
+    def two_places(theta, row):
+        return jnp.logaddexp(-0.5 * (row - theta[0]) ** 2, -0.5 * (row + theta[0]) ** 2)
+
+    with pytest.warns(ls.LockstepWarning) as caught:
+        kernel = ls.subsampled(two_places, rows, log_prior, initial=np.array([0.5]))
+    assert "2 modes or more" in str(caught[0].message) and "all of them are used" in str(caught[1].message)
+    means = kernel.proposal.means[:, 0]
+    assert means[0] == pytest.approx(-means[1]) and kernel.exact_when == "always"
+
+
 # --- bounds of TunaMH ------------------------------------------------------------------------------------------------
 def robust_log_likelihood(theta, row):
     u2 = (row["y"] - jnp.dot(row["x"], theta)) ** 2 / (4.0 * 0.7**2)
@@ -306,5 +345,6 @@ def test_a_broken_bound_is_counted():
     kernel = ls.tunamh(log_likelihood, {"x": X[:, :1], "y": DATA["y"]}, bound, ls.RandomWalk(0.5), log_prior, None)
     with double_precision():
         minibatch = canonical(kernel, "kernel").ratio.randomization
-        x = minibatch.sample(jax.random.key(2), jnp.zeros(1), jnp.ones(1))
+        noise = minibatch.noise(jax.random.key(2), jnp.zeros(1))
+        x = minibatch.sample(noise, jnp.zeros(1), jnp.ones(1))
         assert np.isnan(float(minibatch.log_weight(x, jnp.zeros(1), jnp.ones(1))))

@@ -15,8 +15,8 @@ from lockstep.proposals.independent import Candidate
 from lockstep.subsampling.rows import draw_indices
 from lockstep.types import Array, Position
 
-DRAWS = 256
-ROWS = 4096
+DRAWS = 1024
+ROWS = 1024
 HIGH_SHAPE = 0.7  # of the Pareto tail of the weights: beyond it, averages with them cannot be trusted
 LOW_ACCEPTANCE = 0.5
 
@@ -113,4 +113,5 @@ def _tail(log_weights: np.ndarray) -> float:
         return 0.0
     from arviz_stats.base import array_stats
 
-    return float(array_stats.psislw(log_weights - log_weights.max())[1])
+    # It takes minus the logarithms, as for leave-one-out weights.
+    return float(array_stats.psislw(log_weights.max() - log_weights)[1])

@@ -9,16 +9,24 @@ import jax.numpy as jnp
 import jax.random as jr
 
 from lockstep.estimators.subsample import Subsample
-from lockstep.parts import is_key, part, static
+from lockstep.parts import part, static
+from lockstep.subsampling.rows import draw_indices
 from lockstep.types import Array, Key, Position, Shape
 
 
 class Arrivals(NamedTuple):
-    """Arrivals of a Poisson process of rate 1: gaps between them, a uniform for the row, and one for keeping it."""
+    """Arrivals of a Poisson process of rate 1: gaps between them, the rows they bring, uniforms for keeping those."""
 
     gaps: Array
     rows: Array
     keeps: Array
+
+
+class Process(NamedTuple):
+    """A Poisson process: its first arrivals, and the key of all further ones (None: there are none)."""
+
+    first: Arrivals
+    key: Any
 
 
 class Kept(NamedTuple):
@@ -43,14 +51,15 @@ class Minibatch:
     coefficients: Array
     cumulative: Array  # of the coefficients
     chi: Array
-    chunk: int = static(default=16)
+    chunk: int = static(default=8)
 
     exact_when = "the bound holds for every row (a row that breaks it makes the ratio NaN, which is counted)"
 
-    def noise(self, key: Key, position: Position, shape: Shape = ()) -> Key:
-        return jr.split(key, shape) if shape else key
+    def noise(self, key: Key, position: Position, shape: Shape = ()) -> Process:
+        key_first, key_further = jr.split(key)
+        return Process(self._draw(key_first, shape), jr.split(key_further, shape) if shape else key_further)
 
-    def sample(self, noise: Any, position: Position, candidate: Position) -> Kept:
+    def sample(self, noise: Process, position: Position, candidate: Position) -> Kept:
         return Kept(noise, position, candidate)
 
     def log_weight(self, x: Kept, position: Position, candidate: Position) -> Array:
@@ -59,9 +68,7 @@ class Minibatch:
         rate = extra + total * size
 
         def terms(arrivals: Arrivals) -> Array:
-            indices = jnp.searchsorted(self.cumulative, arrivals.rows * total, side="right")
-            indices = indices.clip(0, self.estimator.rows.size - 1)
-            c, rows = self.coefficients[indices], self.estimator.rows.take(indices)
+            c, rows = self.coefficients[arrivals.rows], self.estimator.rows.take(arrivals.rows)
 
             def change(row: Any, old: Position, new: Position) -> Array:
                 return self.estimator.remainder(old, row) - self.estimator.remainder(new, row)
@@ -77,27 +84,31 @@ class Minibatch:
             is_bounded = jnp.abs(difference) <= c * size * (1 + 1e-9)
             return jnp.where(is_bounded, jnp.where(is_kept, jnp.log(back) - jnp.log(there), 0.0), jnp.nan)
 
-        def body(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-            chunk, time, weight = carry
-            arrivals = self._arrivals(x.noise, chunk)
+        def add(time: Array, weight: Array, arrivals: Arrivals) -> tuple[Array, Array]:
             times = time + jnp.cumsum(arrivals.gaps)
-            weight = weight + jnp.sum(jnp.where(times <= rate, terms(arrivals), 0.0))
-            return chunk + 1, times[-1], weight
+            return times[-1], weight + jnp.sum(jnp.where(times <= rate, terms(arrivals), 0.0))
 
         zero = jnp.zeros((), float)
-        return jax.lax.while_loop(lambda carry: carry[1] <= rate, body, (jnp.zeros((), int), zero, zero))[2]
+        time, weight = add(zero, zero, x.noise.first)
+        if x.noise.key is None:
+            return weight
+
+        def body(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+            number, time, weight = carry
+            return number + 1, *add(time, weight, self._draw(jr.fold_in(x.noise.key, number)))
+
+        # The number of arrivals has no bound: go on until one is too late.
+        return jax.lax.while_loop(lambda carry: carry[1] <= rate, body, (jnp.zeros((), int), time, weight))[2]
+
+    def _draw(self, key: Key, shape: Shape = ()) -> Arrivals:
+        key_gaps, key_rows, key_keeps = jr.split(key, 3)
+        shape = (*shape, self.chunk)
+        return Arrivals(
+            jr.exponential(key_gaps, shape, float),
+            draw_indices(key_rows, self.estimator.rows.size, self.cumulative, shape),
+            jr.uniform(key_keeps, shape, float),
+        )
 
     def _distance(self, position: Position, candidate: Position) -> Array:
         control = self.estimator.control
         return self.bound.distance(position, candidate, None if control is None else control.center)
-
-    def _arrivals(self, noise: Any, chunk: Array) -> Arrivals:
-        """The next arrivals of the process of a key. Arrivals that are given are all there is until eternity."""
-        if not is_key(noise):
-            return noise._replace(gaps=jnp.where(chunk == 0, noise.gaps, jnp.inf))
-        key_gaps, key_rows, key_keeps = jr.split(jr.fold_in(noise, chunk), 3)
-        return Arrivals(
-            jr.exponential(key_gaps, (self.chunk,), float),
-            jr.uniform(key_rows, (self.chunk,), float),
-            jr.uniform(key_keeps, (self.chunk,), float),
-        )
