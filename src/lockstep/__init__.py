@@ -10,10 +10,12 @@ if TYPE_CHECKING:
     from lockstep import (
         check as check,
         estimators as estimators,
+        interop as interop,
         models as models,
         perfect as perfect,
         rules as rules,
         separation as separation,
+        subsampling as subsampling,
     )
     from lockstep.advice import advise as advise
     from lockstep.compose import Cycle as Cycle, Mixture as Mixture
@@ -36,15 +38,19 @@ if TYPE_CHECKING:
         pseudo_marginal as pseudo_marginal,
         randomized as randomized,
         standard as standard,
+        subsampled as subsampled,
+        tunamh as tunamh,
         universal as universal,
     )
     from lockstep.maximal import MaximallyCoupled as MaximallyCoupled
     from lockstep.parts import part as part, static as static
     from lockstep.proposals import (
         Component as Component,
+        CrankNicolson as CrankNicolson,
         Finite as Finite,
         Independent as Independent,
         IndependentNormal as IndependentNormal,
+        IndependentStudent as IndependentStudent,
         IndependentUniform as IndependentUniform,
         RandomWalk as RandomWalk,
         UniformWalk as UniformWalk,
@@ -68,17 +74,18 @@ _NAMES = {
     "lockstep.involutions": "Identity Mobius Reflection Transform",
     "lockstep.kernel": "MetropolisHastings",
     "lockstep.kernels": "auxiliary_variable bridged_exchange corrected exchange naive noisy_exchange penalty "
-    "pseudo_marginal randomized standard universal",
+    "pseudo_marginal randomized standard subsampled tunamh universal",
     "lockstep.maximal": "MaximallyCoupled",
     "lockstep.parts": "part static",
-    "lockstep.proposals": "Component Finite Independent IndependentNormal IndependentUniform RandomWalk UniformWalk",
+    "lockstep.proposals": "Component CrankNicolson Finite Independent IndependentNormal IndependentStudent "
+    "IndependentUniform RandomWalk UniformWalk",
     "lockstep.randomizations": "Density tempering",
     "lockstep.ratios": "Carried Estimated Randomized Universal",
     "lockstep.sampling": "LockstepWarning Run Starts sample",
     "lockstep.types": "Estimate Info Noise State",
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
-_MODULES = ("check", "estimators", "models", "perfect", "rules", "separation")
+_MODULES = ("check", "estimators", "interop", "models", "perfect", "rules", "separation", "subsampling")
 
 __all__ = sorted([*_HOME, *_MODULES])
 

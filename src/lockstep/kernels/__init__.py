@@ -10,6 +10,8 @@ from lockstep.kernels.penalty import penalty
 from lockstep.kernels.pseudo_marginal import pseudo_marginal
 from lockstep.kernels.randomized import randomized
 from lockstep.kernels.standard import standard
+from lockstep.kernels.subsampled import subsampled
+from lockstep.kernels.tunamh import tunamh
 from lockstep.kernels.universal import universal
 
 __all__ = [
@@ -23,5 +25,7 @@ __all__ = [
     "pseudo_marginal",
     "randomized",
     "standard",
+    "subsampled",
+    "tunamh",
     "universal",
 ]

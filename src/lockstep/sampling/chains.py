@@ -15,6 +15,8 @@ from lockstep.host import raised_here
 from lockstep.kernel import require_protocol
 from lockstep.precision import canonical, double_precision
 from lockstep.sampling import driver
+from lockstep.sampling.adapt import ADAPT_STREAM, DEFAULT_WARMUP, adapted
+from lockstep.sampling.fit import fitted
 from lockstep.sampling.problems import count_bad, infos, require_ratios, warn_of_ratios
 from lockstep.sampling.progress import Progress
 from lockstep.sampling.run import Run
@@ -33,6 +35,7 @@ def sample(
     seed: int = 0,
     warmup: int = 0,
     thin: int = 1,
+    adapt: bool = False,
     progress: bool | None = None,
 ) -> Run:
     """Run chains of a kernel and keep their draws.
@@ -57,6 +60,10 @@ def sample(
         How many updates to take and forget before the first draw.
     thin
         How many updates to take for each draw.
+    adapt
+        True: proposals that can learn (`RandomWalk`, `UniformWalk`, `CrankNicolson`) learn their covariance and scale
+        in the warm-up, from all chains, and are frozen before the first draw; ``run.kernel`` has them as they then
+        are. A warm-up of 0 becomes 1,000 updates.
     progress
         True: a progress bar, or plain lines where there is no terminal. False: nothing. None: a bar on a terminal.
 
@@ -79,12 +86,17 @@ def sample(
     seed = whole(seed, "seed", 0, most=MOST_SEED)
     started = time.perf_counter()
     with double_precision(), raised_here():
-        compiled = canonical(kernel, "kernel")
         key_start, key_run = jr.split(jr.key(seed))
+        kernel, initial = fitted(kernel, initial, key_start, progress)
+        remaining = warmup
+        if adapt:
+            warmup, remaining = warmup or DEFAULT_WARMUP, 0
+            kernel, initial = adapted(kernel, initial, chains, jr.fold_in(key_start, ADAPT_STREAM), warmup, progress)
+        compiled = canonical(kernel, "kernel")
         chain_keys = jax.vmap(lambda chain: jr.fold_in(key_run, chain))(jnp.arange(chains))
         state = initial_states(compiled, initial, chains, key_start)
-        with Progress((warmup + draws * thin) * chains, "sampling", progress) as shown:
-            positions, info, bad_in_warmup = _drive(compiled, chain_keys, state, warmup, draws, thin, shown)
+        with Progress((remaining + draws * thin) * chains, "sampling", progress) as shown:
+            positions, info, bad_in_warmup = _drive(compiled, chain_keys, state, remaining, draws, thin, shown)
         warn_of_ratios(compiled, positions, info, thin, bad_in_warmup)
     return Run(positions, info, kernel, seed, warmup, thin, time.perf_counter() - started)
 
