@@ -109,8 +109,13 @@ def _node(value: Any, path: str) -> tuple[str, Iterator[tuple[str, Any]]]:
         return f"{type(value).__name__} {sorted(map(repr, value))}", iter(())
     if isinstance(value, (types.BuiltinFunctionType, np.ufunc)):
         return _name(value), iter(())
-    attributes = getattr(value, "__dict__", {})
-    return _kind(type(value)), ((f"{path}.{name}", attributes[name]) for name in sorted(attributes))
+    # An object of any other kind: what it was made of, not what it keeps for itself or has met with.
+    held = {
+        name: inner
+        for name, inner in getattr(value, "__dict__", {}).items()
+        if not (name.startswith("_") or inner is None or isinstance(inner, BaseException))
+    }
+    return _kind(type(value)), ((f"{path}.{name}", held[name]) for name in sorted(held))
 
 
 def _function(function: types.FunctionType, path: str) -> tuple[str, Iterator[tuple[str, Any]]]:
@@ -151,7 +156,9 @@ def _code_bytes(code: types.CodeType, documentation: str | None = None) -> bytes
             return _code_bytes(value)
         return repr(sorted(map(repr, value)) if isinstance(value, frozenset) else value).encode()
 
-    constants = [constant(const) for const in code.co_consts if documentation is None or const != documentation]
+    # Without a docstring its place holds None.
+    is_documented = documentation is not None and code.co_consts[:1] == (documentation,)
+    constants = [constant(const) for const in ((None, *code.co_consts[1:]) if is_documented else code.co_consts)]
     return b"\0".join([code.co_code, *(name.encode() for name in code.co_names), *constants])
 
 

@@ -140,16 +140,20 @@ def read_state(segment: Segment, like: Any) -> tuple[Any, list[np.ndarray]]:
     leaves, wanted = _leaves(arrays, "state"), jax.tree.leaves(like)
     if [(leaf.shape, leaf.dtype) for leaf in leaves] != [(leaf.shape, leaf.dtype) for leaf in map(_plain, wanted)]:
         raise DamagedError(f"{segment.path} holds no state of this kernel. {_remedy(segment.path)}")
-    restored = [
-        jr.wrap_key_data(jnp.asarray(leaf), impl=jr.key_impl(old)) if is_key(old) else jnp.asarray(leaf)
-        for leaf, old in zip(leaves, wanted, strict=True)
-    ]
+    restored = [_as(leaf, old) for leaf, old in zip(leaves, wanted, strict=True)]
     return jax.tree.unflatten(jax.tree.structure(like), restored), _leaves(arrays, "pending")
 
 
 def _leaves(arrays: dict[str, np.ndarray], name: str) -> list[np.ndarray]:
     count = sum(key.startswith(f"{name}.") for key in arrays)
     return [arrays[f"{name}.{i}"] for i in range(count)]
+
+
+def _as(leaf: np.ndarray, like: Any) -> Any:
+    """A leaf from disk as the kind of array that it was."""
+    if is_key(like):
+        return jr.wrap_key_data(jnp.asarray(leaf), impl=jr.key_impl(like))
+    return jnp.asarray(leaf) if isinstance(like, jax.Array) else leaf
 
 
 def _plain(leaf: Any) -> np.ndarray:
