@@ -21,7 +21,14 @@ import xarray
 from durable_models import CHAINS, DRAWS, MODELS, SEED, START, THIN, WARMUP, log_density, sample, single
 
 import lockstep as ls
-from lockstep.sampling import archive, chains as chains_module, configuration, directory as directory_module, driver
+from lockstep.sampling import (
+    archive,
+    chains as chains_module,
+    configuration,
+    directory as directory_module,
+    driver,
+    export as export_module,
+)
 from lockstep.sampling.errors import DamagedError, LockedError, MismatchError, NoRunError, StorageError
 from lockstep.sampling.interrupt import Stop
 from lockstep.sampling.loading import status
@@ -479,14 +486,16 @@ def test_a_hostile_description(text, copied):
         ls.load(copied)
 
 
-def test_names_cannot_lead_out_of_an_export(copied, tmp_path):
-    pytest.importorskip("zarr")
+@pytest.mark.parametrize("name", ["../../evil", "..", "/tmp/evil"])
+def test_names_cannot_lead_out_of_an_export(name, copied, tmp_path):
     for file in segments(copied):
-        held = meta(file, trees={"positions": {"mapping": [["../../evil", "array"]]}, "info": NAMES})
+        held = meta(file, trees={"positions": {"mapping": [[name, "array"]]}, "info": NAMES})
         rewritten(file, meta=held)
-    with pytest.raises(StorageError, match="evil"):
-        ls.load(copied).to_zarr(tmp_path / "deep" / "x.zarr")
-    assert not list(tmp_path.rglob("*evil*"))
+    before = sorted(tmp_path.rglob("*"))
+    for export in (export_module.to_netcdf, export_module.to_zarr):
+        with pytest.raises((StorageError, ImportError), match="rename it|needs zarr"):
+            export(ls.load(copied), tmp_path / "x")
+    assert sorted(tmp_path.rglob("*")) == before
 
 
 NAMES = encode(ls.Info(1.0, 1.0, 1.0))

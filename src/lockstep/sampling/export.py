@@ -9,6 +9,7 @@ from typing import Any
 
 from lockstep.sampling.archive import TEMPORARY
 from lockstep.sampling.errors import StorageError
+from lockstep.sampling.run import named_arrays
 
 
 def to_netcdf(run: Any, path: Path) -> Path:
@@ -43,12 +44,10 @@ def to_zarr(run: Any, path: Path) -> Path:
 
 def _plain(run: Any) -> Any:
     """The run as a DataTree; names that could lead out of a store are refused."""
-    tree = run.to_datatree()
-    for group in tree.subtree:
-        for name in group.variables:
-            if "/" in str(name) or "\\" in str(name) or str(name).startswith("."):
-                raise StorageError(f"the position has a part named {name!r}, which no file can hold; rename it")
-    return tree
+    for name in (*named_arrays(run.positions), *named_arrays(run.info)):
+        if "/" in name or "\\" in name or name.startswith("."):
+            raise StorageError(f"the position has a part named {name!r}, which no file can hold; rename it")
+    return run.to_datatree()
 
 
 def _require_package(name: str) -> None:
