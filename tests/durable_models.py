@@ -53,6 +53,15 @@ if "blackbox" in ls.__all__:
     MODELS |= {"single black box": single_box, "coupled black box": coupled_box}
 
 
-def sample(kernel, draws=DRAWS, **options):
+def sample(kernel, draws=DRAWS, initial=START, **options):
     settings = {"chains": CHAINS, "seed": SEED, "warmup": WARMUP, "thin": THIN, "progress": False}
-    return ls.sample(kernel, START, draws, **{**settings, **options})
+    return ls.sample(kernel, initial, draws, **{**settings, **options})
+
+
+GRID = {"scale": [0.7, 1.2], "seed": [3, 4]}
+SWEEP = {"draws": 40, "chains": 1, "thin": 500, "progress": False}
+LONG = {**SWEEP, "thin": 20_000}
+
+
+def make(scale):
+    return single(scale)

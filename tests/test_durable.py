@@ -60,11 +60,19 @@ def reference():
     return sample(single())
 
 
+@pytest.fixture(scope="module", autouse=True)
+def small_blocks():
+    """Blocks of one cell, so that there are many; and runs of all lengths share one program."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(driver, "MOST_CELLS", 1)
+        yield
+
+
 @pytest.fixture
 def eager(monkeypatch):
-    """Small blocks, each of them a segment."""
-    monkeypatch.setattr(driver, "MOST_CELLS", 1)
+    """Each block a segment."""
     monkeypatch.setattr(directory_module, "LEAST_SECONDS", 0.0)
+    monkeypatch.setattr(directory_module, "SHARE", 0.0)
 
 
 class Interrupting:
@@ -493,7 +501,7 @@ def test_names_cannot_lead_out_of_an_export(name, copied, tmp_path):
         rewritten(file, meta=held)
     before = sorted(tmp_path.rglob("*"))
     for export in (export_module.to_netcdf, export_module.to_zarr):
-        with pytest.raises((StorageError, ImportError), match="rename it|needs zarr"):
+        with pytest.raises((StorageError, ImportError), match=r"rename it|needs zarr"):
             export(ls.load(copied), tmp_path / "x")
     assert sorted(tmp_path.rglob("*")) == before
 

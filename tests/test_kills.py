@@ -65,7 +65,7 @@ def kill_and_finish(model, path, kills, cache):
         killed += code == -signal.SIGKILL
         now = draws_in(path)
         assert now >= committed  # no committed draw is lost
-        if stage in ("renamed", "synced"):
+        if code and stage in ("renamed", "synced"):
             assert now > committed or now == 0  # the rename is the commit; a segment of the warm-up has no draws
         committed = now
         if committed:
