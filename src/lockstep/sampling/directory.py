@@ -198,7 +198,7 @@ class Writer:
     def commit(self, point: Point) -> None:
         """Write a segment."""
         last = self.segments[-1] if self.segments else None
-        if last is not None and last.step == point.step:
+        if point.step == (last.step if last else 0):
             return
         first = last.end if last else 0
         draws = max(0, (point.step - self.record.get("warmup")) // self.record.get("thin") - first)

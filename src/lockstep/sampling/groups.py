@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -18,11 +19,13 @@ from lockstep.sampling.driver import Output
 from lockstep.sampling.interrupt import Stop
 from lockstep.sampling.loading import GROUPED, read_parts, status
 from lockstep.sampling.progress import Progress
+from lockstep.sampling.segments import last_segment
 from lockstep.sampling.task import Task
 from lockstep.sampling.totals import Totals, together
 
 MOST_GROUPS = 64
 STOP = "stop"
+SECONDS_BETWEEN_LOOKS = 2.0  # at what tasks have written
 
 
 def is_grouped(directory: Path | None) -> bool:
@@ -84,13 +87,17 @@ def run_all(tasks: list[Task], executor: Any, shown: Progress) -> list[Outcome]:
 
         from lockstep.sampling.executors import run_tasks
 
+        looked = 0.0
+
         def watch() -> None:
-            if shown.is_shown:
+            nonlocal looked
+            if shown.is_shown and time.monotonic() - looked > SECONDS_BETWEEN_LOOKS:
                 shown.update(*_progress(tasks, outcomes))
+                looked = time.monotonic()
 
         for i, outcome in run_tasks(tasks, executor, stop, watch):
             outcomes[i] = outcome
-        watch()
+        shown.update(*_progress(tasks, outcomes))
     return outcomes
 
 
@@ -110,7 +117,8 @@ def _begun(tasks: list[Task]) -> int:
 def _written(task: Task) -> Totals:
     if task.directory is None or not (task.directory / NAME).exists():
         return Totals()
-    return status(task.directory).totals
+    last = last_segment(task.directory)
+    return Totals() if last is None else last.totals
 
 
 def _together(task: Task, outcomes: list[Outcome], is_collected: bool) -> Outcome:

@@ -76,9 +76,7 @@ def write_segment(segment: Segment, output: Output | None, pending: Any, state: 
 
 def read_segments(directory: Path, run: str) -> list[Segment]:
     """All segments of a directory, in order and without a gap."""
-    numbers = sorted(
-        int(match[1]) for path in directory.iterdir() if (match := PATTERN.fullmatch(path.name)) is not None
-    )
+    numbers = _numbers(directory)
     segments = [_read_meta(segment_path(directory, number)) for number in numbers]
     end = step = 0
     for number, segment in enumerate(segments):
@@ -93,6 +91,16 @@ def read_segments(directory: Path, run: str) -> list[Segment]:
             )
         end, step = segment.end, segment.step
     return segments
+
+
+def last_segment(directory: Path) -> Segment | None:
+    """The last segment of a directory, without a look at the others."""
+    numbers = _numbers(directory)
+    return _read_meta(segment_path(directory, numbers[-1])) if numbers else None
+
+
+def _numbers(directory: Path) -> list[int]:
+    return sorted(int(match[1]) for path in directory.iterdir() if (match := PATTERN.fullmatch(path.name)) is not None)
 
 
 def _read_meta(path: Path) -> Segment:

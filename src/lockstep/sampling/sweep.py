@@ -118,6 +118,7 @@ def sweep(
     (4, {'scale': 0.5, 'seed': 1}, (4, 100, 2))
     """
     points = _points(grid)
+    make = _once(make)
     tasks = [_task(make, point, initial, draws, chains, seed, warmup, thin, directory) for point in points]
     paths = [task.directory for task in tasks]
     if directory is not None:
@@ -157,6 +158,19 @@ def _read(outcome: Outcome, path: Path | None, task: Task) -> Outcome:
         return outcome
     found = status(path)
     return outcome._replace(output=read_parts(found.parts, task.draws), totals=found.totals)
+
+
+def _once(make: Callable[..., Any]) -> Callable[..., Any]:
+    """The same kernel for the same settings, so that runs that differ only in their seeds share a compiled program."""
+    made: dict[str, Any] = {}
+
+    def kernel(**settings: Any) -> Any:
+        name = label(settings)
+        if name not in made:
+            made[name] = make(**settings)
+        return made[name]
+
+    return kernel
 
 
 def _task(
