@@ -1,11 +1,9 @@
 """The command line: run, resume, status, summary, export, and what its exit codes say."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -72,12 +70,23 @@ def reference():
 OPTIONS = ("--chains", 2, "--seed", 3)
 
 
-def test_run_resume_look_and_export(command, folder, tmp_path, reference):
+def test_run_interrupt_resume_look_and_export(command, tmp_path, monkeypatch, reference):
     out = tmp_path / "a"
-    code, text, shown = command("run", "model.py", "--draws", 120, "--out", out, *OPTIONS)
-    assert code == 0 and f"{out}: 2 chains of 120 draws, acceptance 0." in text and "sampling: 240/240" in shown
-    code, text, shown = command("run", "model.py", "--draws", 200, "--out", out, "--quiet", *OPTIONS)
-    assert (code, shown) == (0, "") and "200 draws" in text
+    arguments = ("run", "model.py", "--draws", 200, "--out", out, *OPTIONS)
+    real = chains_module.advance
+
+    def advance(*arguments):
+        if arguments[3].start > 64:
+            signal.raise_signal(signal.SIGINT)
+        return real(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(chains_module, "advance", advance)
+        code, _, shown = command(*arguments)
+    assert code == 130 and "The same command again goes on" in shown and str(out) in shown
+    assert command("status", out)[1].splitlines()[0].endswith("stopped")
+    code, text, shown = command(*arguments)
+    assert code == 0 and f"{out}: 2 chains of 200 draws, acceptance 0." in text and "sampling: 400/400" in shown
     assert np.array_equal(ls.load(out).positions, reference.positions)
     code, text, _ = command("status", out)
     assert code == 0
@@ -104,6 +113,8 @@ def test_a_function_may_return_the_model(folder):
 
 def test_exit_codes(command, folder, tmp_path):
     out = tmp_path / "a"
+    # A function of the same code is the same function, wherever its file is.
+    ls.sample(ls.standard(log_density, ls.RandomWalk(1.2)), np.zeros(2), draws=100, chains=2, seed=3, directory=out)
     assert command("run", "model.py", "--draws", 100, "--out", out, "--quiet", *OPTIONS)[0] == 0
 
     def check(code, words, *arguments):
@@ -134,24 +145,6 @@ def test_debug_shows_the_traceback(folder, monkeypatch):
         cli.main()
 
 
-def test_an_interrupted_command_says_how_to_go_on(command, tmp_path, monkeypatch, reference):
-    real = chains_module.advance
-
-    def advance(*arguments):
-        if arguments[3].start > 64:
-            signal.raise_signal(signal.SIGINT)
-        return real(*arguments)
-
-    arguments = ("run", "model.py", "--draws", 200, "--out", tmp_path, *OPTIONS)
-    with monkeypatch.context() as patch:
-        patch.setattr(chains_module, "advance", advance)
-        code, _, shown = command(*arguments)
-    assert code == 130 and "The same command again goes on" in shown and str(tmp_path) in shown
-    assert command("status", tmp_path)[1].splitlines()[0].endswith("stopped")
-    assert command(*arguments)[0] == 0
-    assert np.array_equal(ls.load(tmp_path).positions, reference.positions)
-
-
 def test_status_of_a_sweep(command, tmp_path):
     def make(scale):
         return ls.standard(log_density, ls.RandomWalk(scale))
@@ -172,21 +165,9 @@ def test_help_imports_nothing_slow():
         assert name in done.stdout
 
 
-def test_workers(tmp_path, folder):
-    """In a process of its own, as a user calls it; the model travels to the worker by value."""
-    command = [sys.executable, "-c", "from lockstep.cli import main; main()"]
-    arguments = [
-        "run",
-        str(folder / "model.py"),
-        "--draws",
-        "50",
-        "--chains",
-        "2",
-        "--out",
-        str(tmp_path),
-        "--workers",
-        "1",
-    ]
-    done = subprocess.run([*command, *arguments], capture_output=True, text=True, env=dict(os.environ))
-    assert done.returncode == 0, done.stderr
-    assert ls.load(tmp_path).positions.shape == (2, 50, 2) and len(list(Path(tmp_path).glob("group-*"))) == 2
+def test_workers(command, tmp_path, reference):
+    """The model travels to the workers by value."""
+    code, _, shown = command("run", "model.py", "--draws", 200, "--out", tmp_path, "--workers", 1, "--quiet", *OPTIONS)
+    assert (code, shown) == (0, "")
+    np.testing.assert_allclose(ls.load(tmp_path).positions, reference.positions, rtol=0, atol=1e-10)
+    assert len(list(tmp_path.glob("group-*"))) == 2

@@ -16,8 +16,15 @@ from durable_models import DRAWS, MODELS, sample
 from kill_child import STAGES
 
 import lockstep as ls
+from lockstep.sampling import driver
 
 HERE = Path(__file__).parent
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    """As in the child, so that runs of all lengths share one program."""
+    monkeypatch.setattr(driver, "MOST_CELLS", 1)
 
 
 def run_child(model, path, stage, nth, cache, kill_after=None):
