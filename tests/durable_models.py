@@ -31,6 +31,11 @@ def coupled():
     return ls.Coupled(ls.penalty(ls.estimators.known_variance(noisy, 1 / 4), walk), ls.naive(noisy, walk))
 
 
+def shadowed():
+    walk, noisy = ls.RandomWalk(1.2), ls.estimators.mean(one_sample, 4, draw=normals)
+    return ls.Shadowed(ls.penalty(ls.estimators.known_variance(noisy, 1 / 4), walk), ls.naive(noisy, walk))
+
+
 def box_log_density(theta):
     return -0.5 * float(np.sum(theta**2))
 

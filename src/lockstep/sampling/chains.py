@@ -187,14 +187,14 @@ def run_chains(task: Task, progress: bool | None, is_collected: bool = True) -> 
         return Outcome(output, point.totals, point.step >= task.warmup + task.draws * task.thin)
 
 
-def advance(
-    kernel: Any, chain_keys: Any, state: Any, block: driver.Block, cells: int, is_thinned: bool
-) -> tuple[Any, Output]:
+def advance(kernel: Any, chain_keys: Any, state: Any, block: driver.Block, past: Any, cells: int) -> tuple[Any, Output]:
     """Take the steps of a block with all chains: states, and an output with leading axes (chains, draws).
 
     The one place where a driver is called; every driver takes these arguments and has leading axes (slots, chains).
+    ``past`` is the info of a draw that the block continues.
     """
-    state, output = driver.advance(kernel, chain_keys, state, block, cells=cells, is_thinned=is_thinned)
+    is_thinned = block.thin > 1
+    state, output = driver.advance(kernel, chain_keys, state, block, past=past, cells=cells, is_thinned=is_thinned)
     used = slice(0, (block.phase + block.steps - 1) // block.thin + 1)
     output = jax.tree.map(lambda leaf: np.swapaxes(np.asarray(leaf)[used], 0, 1), output)
     return jax.block_until_ready(state), output
@@ -216,6 +216,7 @@ def drive(
         return point
     cells = driver.cells_per_block(kernel, chain_keys, point.state, total - point.step)
     limit = driver.CELL
+    nothing = driver.no_info(kernel, chain_keys, point.state) if task.thin > 1 else None
     try:
         while point.step < total and not stop.is_wanted:
             # A block ends at a whole cell, or where the warm-up or the run ends.
@@ -227,14 +228,15 @@ def drive(
             compiled_before = _compilations()
             block_began = time.perf_counter()
             block = driver.Block(point.step, steps, task.thin, phase)
-            state, output = advance(kernel, chain_keys, point.state, block, cells, task.thin > 1)
+            past = jax.tree.unflatten(jax.tree.structure(nothing), point.pending) if phase else nothing
+            state, output = advance(kernel, chain_keys, point.state, block, past, cells)
             now = time.perf_counter()
             if point.step == 0:
                 require_ratios(kernel, state, output.info)
-            totals = point.totals.after(output.info, steps * chains, now - began, is_warmup)
+            totals = point.totals.after(output.info, past if phase else None, steps * chains, now - began, is_warmup)
             pending = None
             if not is_warmup:
-                output, pending = complete(output, point.pending, phase, steps, task.thin)
+                output, pending = whole_draws(output, phase, steps, task.thin)
                 for keeper in keepers:
                     keeper.add(output)
             point, began = Point(point.step + steps, state, pending, totals), now
@@ -250,18 +252,11 @@ def drive(
     return point
 
 
-def complete(output: Output, pending: Any, phase: int, steps: int, thin: int) -> tuple[Output, Any]:
-    """The whole draws of a block, its first one begun by the last block, and the info of a draw that it only begins."""
-    info = output.info
-    if phase:
-        past = jax.tree.unflatten(jax.tree.structure(info), pending)
-        first = driver.gather(past, jax.tree.map(lambda leaf: leaf[:, 0], info), np.bool_(False))
-        info = jax.tree.map(
-            lambda leaf, new: np.concatenate([np.asarray(new)[:, None], leaf[:, 1:]], axis=1), info, first
-        )
-    whole_draws, is_begun = (phase + steps) // thin, (phase + steps) % thin > 0
-    pending = [np.array(leaf[:, -1]) for leaf in jax.tree.leaves(info)] if is_begun else None
-    return Output(*jax.tree.map(lambda leaf: leaf[:, :whole_draws], (output.positions, info))), pending
+def whole_draws(output: Output, phase: int, steps: int, thin: int) -> tuple[Output, Any]:
+    """The draws that a block completes, and the info (its leaves) of a draw that it only begins."""
+    count, is_begun = (phase + steps) // thin, (phase + steps) % thin > 0
+    pending = [np.array(leaf[:, -1]) for leaf in jax.tree.leaves(output.info)] if is_begun else None
+    return jax.tree.map(lambda leaf: leaf[:, :count], output), pending
 
 
 def _compilations() -> int:

@@ -22,6 +22,7 @@ class Progress:
         self.is_terminal = sys.stderr.isatty()
         self.is_shown = self.is_terminal if show is None else show
         self.last_done = -1
+        self.first: tuple[float, int] | None = None  # when the first block was done, which was also compiled
         self.bar: Any = None
 
     def __enter__(self) -> Self:
@@ -43,8 +44,12 @@ class Progress:
     def update(self, done: int, note: str = "") -> None:
         """Say that ``done`` of the total is done; ``note`` is a short text beside it."""
         now = time.monotonic()
-        rate = (done - self.begun) / max(now - self.started, 1e-9)
-        left = duration((self.total - done) / rate) if rate > 0 else "?"
+        since, before = self.first or (self.started, self.begun)
+        rate = (done - before) / max(now - since, 1e-9)
+        is_known = self.first is not None and rate > 0
+        left = "0 s" if done == self.total else duration((self.total - done) / rate) if is_known else "?"
+        if self.first is None and done > self.begun:
+            self.first = now, done
         note = f"{rate:,.0f}/s  {note}  {left} left"
         if self.bar is not None:
             self.bar.update(self.task, completed=done, note=note)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lockstep.sampling.problems import count_bad, infos
+from lockstep.sampling.problems import infos
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,18 +38,19 @@ class Totals:
     gaps: float | None = None
     seconds: float = 0.0
 
-    def after(self, info: Any, updates: int, seconds: float, is_warmup: bool) -> Totals:
-        """The totals after a block."""
-        bad = count_bad(info, updates)
-        marks, gaps = getattr(info, "marks", None), getattr(info, "gaps", None)
+    def after(self, info: Any, past: Any, updates: int, seconds: float, is_warmup: bool) -> Totals:
+        """The totals after a block, whose info holds also what a draw had gathered before it (``past``)."""
+        new, old = _counts(info), _counts(past)
+        ratios = updates * sum(int(np.prod(leg.is_accepted.shape[2:])) for leg in infos(info))
+        bad = ratios - (new["finite"] - old.get("finite", 0))
         return Totals(
             self.updates + updates,
-            self.ratios + sum(updates * int(np.prod(leg.is_accepted.shape[2:])) for leg in infos(info)),
-            self.accepted + sum(int(leg.is_accepted.sum()) for leg in infos(info)),
+            self.ratios + ratios,
+            self.accepted + new["accepted"] - old.get("accepted", 0),
             self.bad + bad,
             self.bad_in_warmup + bad * is_warmup,
-            None if marks is None else (self.marks or 0) + int(marks.sum()),
-            None if gaps is None else (self.gaps or 0.0) + float(gaps.sum()),
+            (self.marks or 0) + new["marks"] - old.get("marks", 0) if "marks" in new else None,
+            (self.gaps or 0.0) + new["gaps"] - old.get("gaps", 0.0) if "gaps" in new else None,
             self.seconds + seconds,
         )
 
@@ -66,6 +67,19 @@ class Totals:
         if self.gaps is not None:
             text += f"  separations {self.marks:,} (expected {self.gaps:,.1f})"
         return text
+
+
+def _counts(info: Any) -> dict[str, Any]:
+    """Sums over all chains and draws of an info; empty for None."""
+    if info is None:
+        return {}
+    counts: dict[str, Any] = {
+        "accepted": sum(int(leg.is_accepted.sum()) for leg in infos(info)),
+        "finite": sum(int(leg.is_finite.sum()) for leg in infos(info)),
+    }
+    if hasattr(info, "marks"):
+        counts |= {"marks": int(info.marks.sum()), "gaps": float(info.gaps.sum())}
+    return counts
 
 
 def together(parts: Iterable[Totals]) -> Totals:
