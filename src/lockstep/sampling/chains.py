@@ -20,6 +20,7 @@ from lockstep.precision import canonical, double_precision
 from lockstep.sampling import driver
 from lockstep.sampling.directory import Point, Writer, open_run
 from lockstep.sampling.driver import Output
+from lockstep.sampling.errors import DamagedError
 from lockstep.sampling.interrupt import Interrupted, Stop
 from lockstep.sampling.problems import require_ratios, warn_of_ratios
 from lockstep.sampling.progress import Progress
@@ -191,7 +192,7 @@ def advance(kernel: Any, chain_keys: Any, state: Any, block: driver.Block, past:
     """Take the steps of a block with all chains: states, and an output with leading axes (chains, draws).
 
     The one place where a driver is called; every driver takes these arguments and has leading axes (slots, chains).
-    ``past`` is the info of a draw that the block continues.
+    ``past`` holds the leaves of the info of a draw that the block continues.
     """
     is_thinned = block.thin > 1
     state, output = driver.advance(kernel, chain_keys, state, block, past=past, cells=cells, is_thinned=is_thinned)
@@ -217,6 +218,7 @@ def drive(
     cells = driver.cells_per_block(kernel, chain_keys, point.state, total - point.step)
     limit = driver.CELL
     nothing = driver.no_info(kernel, chain_keys, point.state) if task.thin > 1 else None
+    _require_alike(point.pending, nothing, task.directory)
     try:
         while point.step < total and not stop.is_wanted:
             # A block ends at a whole cell, or where the warm-up or the run ends.
@@ -228,12 +230,13 @@ def drive(
             compiled_before = _compilations()
             block_began = time.perf_counter()
             block = driver.Block(point.step, steps, task.thin, phase)
-            past = jax.tree.unflatten(jax.tree.structure(nothing), point.pending) if phase else nothing
+            past: Any = point.pending if phase else nothing
             state, output = advance(kernel, chain_keys, point.state, block, past, cells)
             now = time.perf_counter()
             if point.step == 0:
                 require_ratios(kernel, state, output.info)
-            totals = point.totals.after(output.info, past if phase else None, steps * chains, now - began, is_warmup)
+            before = jax.tree.unflatten(jax.tree.structure(output.info), past) if phase else None
+            totals = point.totals.after(output.info, before, steps * chains, now - began, is_warmup)
             pending = None
             if not is_warmup:
                 output, pending = whole_draws(output, phase, steps, task.thin)
@@ -250,6 +253,14 @@ def drive(
         for keeper in keepers:
             keeper.reach(point, is_last=point.step > 0)
     return point
+
+
+def _require_alike(pending: Any, nothing: Any, directory: Path | None) -> None:
+    """Refuse what a directory holds of a draw that has only begun, if it is not of this kernel."""
+    if pending is not None and nothing is not None:
+        there, here = ([(leaf.shape, leaf.dtype) for leaf in leaves] for leaves in (pending, nothing))
+        if there != here:
+            raise DamagedError(f"the last segment of {directory} holds no info of this kernel")
 
 
 def whole_draws(output: Output, phase: int, steps: int, thin: int) -> tuple[Output, Any]:

@@ -48,9 +48,9 @@ def advance(
 ) -> tuple[Any, Output]:
     """Take the steps of a block with all chains; return their states, and the draws in the first slots of the output.
 
-    With ``is_thinned`` the info is gathered over the interval of each draw. ``past`` is the info of a draw that the
-    last block began, which this one continues (`no_info` if it did not): sums are then taken in one order, wherever
-    blocks end.
+    With ``is_thinned`` the info is gathered over the interval of each draw. ``past`` holds the leaves of the info of a
+    draw that the last block began and this one continues (`no_info` if there is none): sums are then taken in one
+    order, wherever blocks end.
     """
     noise = block_noise(kernel, chain_keys, state, block.start // CELL, cells)
     offset = block.start % CELL
@@ -75,16 +75,15 @@ def advance(
     slots = cells * CELL
     output = jax.tree.map(lambda leaf: jnp.zeros((slots, *leaf.shape), leaf.dtype), shapes)
     if is_thinned and past is not None:
-        output = Output(output.positions, jax.tree.map(lambda leaf, old: leaf.at[0].set(old), output.info, past))
+        begun = jax.tree.unflatten(jax.tree.structure(output.info), past)
+        output = Output(output.positions, jax.tree.map(lambda leaf, old: leaf.at[0].set(old), output.info, begun))
     return jax.lax.fori_loop(0, block.steps, body, (state, output))
 
 
 def no_info(kernel: Any, chain_keys: Key, state: Any) -> Any:
-    """The info of a draw that has not begun, for blocks of a thinned run."""
-    info = _one_cell.trace(kernel, chain_keys, state).out_info[1][1]
-    return jax.tree.map(
-        lambda leaf: np.zeros(leaf.shape, np.int32 if leaf.dtype == np.dtype(bool) else leaf.dtype), info
-    )
+    """The leaves of the info of a draw that has not begun, for blocks of a thinned run."""
+    leaves = jax.tree.leaves(_one_cell.trace(kernel, chain_keys, state).out_info[1][1])
+    return [np.zeros(leaf.shape, np.int32 if leaf.dtype == np.dtype(bool) else leaf.dtype) for leaf in leaves]
 
 
 def _counted(info: Any) -> Any:
