@@ -24,17 +24,22 @@ class Summary:
         return "\n".join([self.table.to_string(), *self.findings])
 
 
+def about(kernel: Any) -> dict[str, Any]:
+    """What a reader without the kernel would like to know of it: its text, when it is exact, or its error."""
+    error = getattr(getattr(getattr(kernel, "ratio", None), "rule", None), "error", None)
+    return {"kernel": repr(kernel), "exact_when": getattr(kernel, "exact_when", None), "error": error}
+
+
 def summarize(run: Any) -> Summary:
     """The summary of a run."""
     import arviz_stats
 
     updates = run.chains * run.draws * run.thin
     findings = [f"acceptance {run.acceptance:.3f} over {updates:,} updates of {run.chains} chains"]
-    exact_when = getattr(run.kernel, "exact_when", None)
-    prediction, sentence = None, "the kernel is not known: the run was loaded without it"
+    exact_when = run.about.get("exact_when")
     if exact_when is not None:
-        sentence = "exact kernel" + ("" if exact_when == "always" else f", when {exact_when}")
-    elif run.kernel is not None:
+        prediction, sentence = None, "exact kernel" + ("" if exact_when == "always" else f", when {exact_when}")
+    else:
         prediction, sentence = _predicted(run)
     findings.append(sentence)
     for leg in infos(run.info):
@@ -48,8 +53,8 @@ def _predicted(run: Any) -> tuple[Any, str]:
     """The predicted separation of an approximate kernel, or why there is none."""
     from lockstep.separation import predict
 
-    error = getattr(getattr(getattr(run.kernel, "ratio", None), "rule", None), "error", None)
-    kind = "approximate kernel" + (f" (error {error})" if error else "")
+    error = run.about.get("error")
+    kind = "approximate kernel" + (f": error {error}" if error else "")
     with warnings.catch_warnings():
         # What the warnings say is in the sentence.
         warnings.simplefilter("ignore", LockstepWarning)
@@ -57,4 +62,4 @@ def _predicted(run: Any) -> tuple[Any, str]:
             prediction = predict(run)
         except (TypeError, ValueError) as reason:
             return None, f"{kind}; separation is not predicted: {reason}"
-    return prediction, f"{kind}: {prediction.sentence()}"
+    return prediction, f"{kind}; {prediction.sentence()}"
