@@ -14,6 +14,7 @@ from lockstep.arguments import whole
 from lockstep.kernel import require_protocol
 from lockstep.precision import canonical, double_precision
 from lockstep.sampling import driver
+from lockstep.sampling.drivers import driver_of
 from lockstep.sampling.problems import count_bad, infos, require_ratios, warn_of_ratios
 from lockstep.sampling.progress import Progress
 from lockstep.sampling.run import Run
@@ -93,20 +94,20 @@ def _drive(
 ) -> tuple[Any, Any, int]:
     """Blocks of about a second, one after the other: positions, info, and the number of bad ratios in the warm-up."""
     total, chains = warmup + draws * thin, len(chain_keys)
-    cells = driver.cells_per_block(kernel, chain_keys, state, total)
+    driving = driver_of(kernel)
+    cells = driving.cells_per_block(kernel, chain_keys, state, total)
     collector: Collector | None = None
-    step, limit, accepted, ratios, bad_in_warmup = 0, driver.CELL, 0, 0, 0
+    step, limit, accepted, ratios, bad_in_warmup = 0, driving.FEWEST_STEPS, 0, 0, 0
     while step < total:
         # A block ends at a whole cell, or where the warm-up or the run ends.
         end = warmup if step < warmup else total
         room = cells * driver.CELL - step % driver.CELL
         steps = min(end - step, room, limit)
         phase = (step - warmup) % thin if step >= warmup else 0
-        compiled_before = _compilations()
+        compiled_before = driving.compilations()
         began = time.perf_counter()
         block = driver.Block(step, steps, thin, phase)
-        state, output = driver.advance(kernel, chain_keys, state, block, cells=cells, is_thinned=thin > 1)
-        jax.block_until_ready(state)
+        state, output = driving.advance(kernel, chain_keys, state, block, cells=cells, is_thinned=thin > 1)
         seconds = time.perf_counter() - began
         used = slice(0, (phase + steps - 1) // thin + 1)
         output = jax.tree.map(lambda leaf: np.swapaxes(np.asarray(leaf)[used], 0, 1), output)  # noqa: B023
@@ -121,14 +122,10 @@ def _drive(
         accepted += sum(int(leg.is_accepted.sum()) for leg in infos(output.info))
         ratios += sum(steps * chains * int(np.prod(leg.is_accepted.shape[2:])) for leg in infos(output.info))
         shown.update(step * chains, f"acceptance {accepted / max(ratios, 1):.2f}")
-        if _compilations() == compiled_before:
-            limit = max(driver.CELL, int(steps * SECONDS_PER_BLOCK / max(seconds, 1e-9)))
+        if driving.compilations() == compiled_before:
+            limit = max(driving.FEWEST_STEPS, int(steps * SECONDS_PER_BLOCK / max(seconds, 1e-9)))
     assert collector is not None
     return *collector.output, bad_in_warmup
-
-
-def _compilations() -> int:
-    return int(driver.advance._cache_size())  # type: ignore[attr-defined]
 
 
 class Collector:
