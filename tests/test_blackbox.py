@@ -487,5 +487,5 @@ def test_a_slow_black_box_begins_with_short_blocks(monkeypatch):
 
 def test_the_example_drives_a_program():
     example = Path(__file__).parents[1] / "examples" / "command_line_simulator.py"
-    done = subprocess.run([sys.executable, example, "--draws", "12"], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, example, "--draws", "4"], capture_output=True, text=True, check=True)
     assert "R0" in done.stdout
