@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import jax.random as jr
-import numpy as np
 
 from lockstep import flat
 from lockstep.coupling import (
@@ -20,8 +17,8 @@ from lockstep.coupling import (
     require_coupling,
 )
 from lockstep.kernel import MetropolisHastings
-from lockstep.parts import choose, part
-from lockstep.proposals.scales import stretch
+from lockstep.parts import choose, namespace, part
+from lockstep.proposals.scales import stretch, unstretch
 from lockstep.proposals.walks import RandomWalk
 from lockstep.types import Array, Key, Position, Shape
 
@@ -83,22 +80,16 @@ class MaximallyCoupled:
     def _reflected(self, increment: Position, state: CoupledState, meet: Array) -> tuple[Position, Array]:
         """The increment of the second chain, and whether both propose the same candidate."""
         scale = self.first.proposal.scale  # type: ignore[attr-defined]
-        here, there, step = (flat.flatten(value, jnp) for value in (*state.position, increment))
-        z, apart = _unstretch(scale, step), _unstretch(scale, here - there)
-        length = jnp.sqrt(jnp.sum(apart**2))
-        is_met = state.is_equal | (meet <= (jnp.sum(z**2) - jnp.sum((z + apart) ** 2)) / 2)
-        unit = apart / jnp.where(length > 0, length, 1.0)
-        reflected = stretch(scale, z - 2 * jnp.sum(unit * z) * unit)
-        other = jnp.where(state.is_equal, step, jnp.where(is_met, step + here - there, reflected))
+        xp = namespace(meet)
+        here, there, step = (flat.flatten(value, xp) for value in (*state.position, increment))
+        z, apart = unstretch(scale, step), unstretch(scale, here - there)
+        length = xp.sqrt((apart**2).sum())
+        is_met = state.is_equal | (meet <= ((z**2).sum() - ((z + apart) ** 2).sum()) / 2)
+        unit = apart / xp.where(length > 0, length, 1.0)
+        reflected = stretch(scale, z - 2 * (unit * z).sum() * unit)
+        other = xp.where(state.is_equal, step, xp.where(is_met, step + here - there, reflected))
         return flat.unflatten(other, increment), is_met
 
     is_memory_random = property(lambda self: self.first.is_memory_random or self.second.is_memory_random)
     kernels = property(lambda self: (self.first, self.second))
     exact_when = property(lambda self: both_exact_when(self.kernels))
-
-
-def _unstretch(scale: Array, increment: Array) -> Array:
-    """The standard normal vector behind an increment."""
-    if np.ndim(scale) < 2:
-        return increment / scale
-    return jax.scipy.linalg.solve_triangular(scale, increment, lower=True)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from lockstep.estimators.samples import Moments, Pooled, Samples, moments, samples_of
 from lockstep.functions import Scalar
-from lockstep.parts import part
+from lockstep.parts import choose, namespace, part
 from lockstep.types import Array, Estimate, Key, Position, Shape
 
 
@@ -52,11 +51,12 @@ class LogMeanExp:
 
 def _log_of_average(log_weights: Array, count: int) -> tuple[Estimate, Moments, Array]:
     """The estimate, and the relative weights with their moments."""
-    largest = jnp.max(log_weights)
-    shift = jnp.where(jnp.isfinite(largest), largest, 0.0)
-    value = jnp.log(jnp.mean(jnp.exp(log_weights - shift))) + shift
+    array_module = namespace(log_weights)
+    largest = log_weights.max()
+    shift = choose(array_module.isfinite(largest), largest, 0.0)
+    value = array_module.log(array_module.exp(log_weights - shift).mean()) + shift
     # An average of zero is a ratio of zero: certain rejection, whose cumulants do not matter.
-    weights = jnp.where(value == -np.inf, 1.0, jnp.exp(log_weights - value))
+    weights = choose(value == -np.inf, array_module.ones(count), array_module.exp(log_weights - value))
     of = moments(weights)
     variance = of.variance / count
     third = (of.third - 3 * of.variance**2) / count**2

@@ -6,14 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from lockstep.arguments import shapes
 from lockstep.estimators.samples import Moments, Pooled, Samples, moments, pooled_moments, samples_of
 from lockstep.functions import Function, Scalar, wrapped
-from lockstep.parts import part
+from lockstep.parts import namespace, part
 from lockstep.types import Array, Estimate, Key, Position, Shape
+
+DIFFERENCE = 1e-4
 
 
 @part
@@ -67,7 +68,7 @@ def smooth_pooled(g: Callable[[Array], Array], groups: Any, count: int, name: st
     else:
         means, together = groups.mean(axis=1), groups.reshape(-1, *groups.shape[2:])
     estimate, gradient, third = _smooth_parts(g, together, len(means) * count, name)
-    return Pooled(estimate, jnp.dot(means - means.mean(axis=0), gradient), third)
+    return Pooled(estimate, namespace(means).dot(means - means.mean(axis=0), gradient), third)
 
 
 def _smooth_parts(g: Callable[[Array], Array], samples: Any, count: int, name: str) -> tuple[Estimate, Array, Array]:
@@ -82,21 +83,49 @@ def _smooth_parts(g: Callable[[Array], Array], samples: Any, count: int, name: s
         raise TypeError(f"the samples of {name} have dtype {samples.dtype}; they must be real numbers")
     if isinstance(samples, Moments) or samples.ndim == 1:
         of = samples if isinstance(samples, Moments) else moments(samples)
-        slope, curvature = jax.grad(g)(of.mean), jax.grad(jax.grad(g))(of.mean)
+        slope, curvature = _slopes(g, of)
         bias = curvature * of.variance / 2
         variance = slope**2 * of.variance
         straight = slope**3 * of.third
         third = straight + 3 * curvature * (slope * of.variance) ** 2
         return Estimate(g(of.mean), bias / count, variance / count, third / count**2, count), slope, straight / count**2
     mean = samples.mean(axis=0)
-    gradient, hessian = jax.grad(g)(mean), jax.hessian(g)(mean)
+    if isinstance(samples, np.ndarray):
+        gradient, hessian = central_differences(g, mean, samples.std(axis=0))
+    else:
+        gradient, hessian = jax.grad(g)(mean), jax.hessian(g)(mean)
     centred = samples - mean
     along = moments(centred @ gradient)  # of the a_i
-    spread = centred.T @ (centred @ gradient) / (count - 1) if count > 1 else jnp.full_like(mean, np.nan)  # Σ∇g
-    bias = jnp.sum((centred @ hessian) * centred) / (count - 1) / 2 if count > 1 else np.nan
+    spread = centred.T @ (centred @ gradient) / (count - 1) if count > 1 else np.nan * mean  # Σ∇g
+    bias = ((centred @ hessian) * centred).sum() / (count - 1) / 2 if count > 1 else np.nan
     third = along.third + 3 * spread @ hessian @ spread
     estimate = Estimate(g(mean), bias / count, along.variance / count, third / count**2, count)
     return estimate, gradient, along.third / count**2
+
+
+def _slopes(g: Callable[[Array], Array], of: Moments) -> tuple[Array, Array]:
+    """The first two derivatives of g at the average of numbers: by autodiff, or by differences on the host."""
+    if not isinstance(of.mean, np.generic):
+        return jax.grad(g)(of.mean), jax.grad(jax.grad(g))(of.mean)
+    spread = np.sqrt(of.variance)
+    gradient, hessian = central_differences(lambda w: g(w[0]), np.array([of.mean]), np.array([spread]))
+    return gradient[0], hessian[0, 0]
+
+
+def central_differences(g: Callable[[Array], Array], at: Array, spread: Array) -> tuple[Array, Array]:
+    """Gradient and Hessian of g, with steps that suit the size of the average or the spread of the samples.
+
+    A step of 1e-4 of that size balances rounding against truncation in the second derivatives: both about 1e-8.
+    """
+    size = np.fmax(np.abs(at), spread)
+    steps = np.diag(np.where(size > 0, size, 1.0) * DIFFERENCE)
+    width, here = steps.diagonal(), g(at)
+    ahead, back = (np.array([g(at + sign * step) for step in steps]) for sign in (1, -1))
+    gradient, hessian = (ahead - back) / (2 * width), np.diag((ahead - 2 * here + back) / width**2)
+    for i, j in zip(*np.triu_indices(len(at), 1), strict=True):
+        corners = (a * b * g(at + a * steps[i] + b * steps[j]) for a in (1, -1) for b in (1, -1))
+        hessian[i, j] = hessian[j, i] = sum(corners) / (4 * width[i] * width[j])
+    return gradient, hessian
 
 
 def smooth(sample: Any, combine: Any, count: int, draw: Any = None) -> Smooth:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lockstep.arguments import whole
+from lockstep.boxes import returning
 from lockstep.functions import Function, Scalar, wrapped
 from lockstep.inner_chains import InnerChain
 from lockstep.kernel import MetropolisHastings
@@ -89,7 +90,7 @@ def exchange(
     posterior = posterior_of(log_prior, log_likelihood, data)
     common = (
         posterior.log_likelihood,
-        wrapped(Function, simulate, "simulate"),
+        wrapped(Function, returning(simulate, data), "simulate"),
         posterior.data,
         None if draw is None else wrapped(Function, draw, "draw of exchange"),
         posterior.log_prior,

@@ -58,7 +58,11 @@ def stretch(scale: Array, z: Array) -> Array:
 
 def unstretch(scale: Array, vector: Array) -> Array:
     """The vector that `stretch` would make into this one."""
-    return vector / scale if np.ndim(scale) < 2 else jax.scipy.linalg.solve_triangular(scale, vector, lower=True)
+    if np.ndim(scale) < 2:
+        return vector / scale
+    if isinstance(vector, np.ndarray):
+        return np.linalg.solve(scale, vector)
+    return jax.scipy.linalg.solve_triangular(scale, vector, lower=True)
 
 
 def normal_fit(positions: Any) -> tuple[Array, Array | None]:

@@ -79,4 +79,6 @@ class UniformWalk:
 
 
 def _add(position: Position, increment: Position) -> Position:
+    if isinstance(position, (np.ndarray, np.generic)):
+        return position + increment
     return jax.tree.map(lambda here, step: here + step, position, increment)

@@ -13,6 +13,7 @@ from lockstep.compose import Cycle
 from lockstep.coupling import Pair
 from lockstep.precision import canonical
 from lockstep.sampling import driver
+from lockstep.sampling.drivers import driver_of
 from lockstep.sampling.problems import infos
 from lockstep.sampling.progress import Progress
 from lockstep.sampling.starts import Starts, initial_states
@@ -80,11 +81,12 @@ def _windows(warmup: int) -> list[tuple[int, int]]:
 def _run(kernel: Any, chain_keys: Any, state: Any, start: int, steps: int) -> tuple[Any, Any, np.ndarray]:
     """One window: the states at its end, its positions (chains, steps, ...), and the shares accepted, one a kernel."""
     compiled = canonical(kernel, "kernel")
-    cells = driver.cells_per_block(compiled, chain_keys, state, driver.CELL)
+    driving = driver_of(compiled)
+    cells = driving.cells_per_block(compiled, chain_keys, state, driver.CELL)
     found, accepted = [], []
     for first in range(start, start + steps, cells * driver.CELL):
         length = min(cells * driver.CELL, start + steps - first)
-        state, output = driver.advance(
+        state, output = driving.advance(
             compiled, chain_keys, state, driver.Block(first, length, 1, 0), cells=cells, is_thinned=False
         )
         output = jax.tree.map(lambda leaf: np.swapaxes(np.asarray(leaf)[:length], 0, 1), output)  # noqa: B023

@@ -22,6 +22,7 @@ from lockstep.sampling import driver
 from lockstep.sampling.adapt import ADAPT_STREAM, DEFAULT_WARMUP, adapted
 from lockstep.sampling.directory import Point, Writer, open_run
 from lockstep.sampling.driver import Output
+from lockstep.sampling.drivers import driver_of
 from lockstep.sampling.errors import DamagedError
 from lockstep.sampling.fit import fitted
 from lockstep.sampling.interrupt import Interrupted, Stop
@@ -216,14 +217,16 @@ def run_chains(task: Task, progress: bool | None, is_collected: bool = True) -> 
 def advance(kernel: Any, chain_keys: Any, state: Any, block: driver.Block, past: Any, cells: int) -> tuple[Any, Output]:
     """Take the steps of a block with all chains: states, and an output with leading axes (chains, draws).
 
-    The one place where a driver is called; every driver takes these arguments and has leading axes (slots, chains).
+    The one place where a driver takes steps; every driver takes these arguments and has leading axes (slots, chains).
     ``past`` holds the leaves of the info of a draw that the block continues.
     """
     is_thinned = block.thin > 1
-    state, output = driver.advance(kernel, chain_keys, state, block, past=past, cells=cells, is_thinned=is_thinned)
+    state, output = driver_of(kernel).advance(
+        kernel, chain_keys, state, block, past=past, cells=cells, is_thinned=is_thinned
+    )
     used = slice(0, (block.phase + block.steps - 1) // block.thin + 1)
     output = jax.tree.map(lambda leaf: np.swapaxes(np.asarray(leaf)[used], 0, 1), output)
-    return jax.block_until_ready(state), output
+    return state, output
 
 
 def drive(
@@ -240,9 +243,10 @@ def drive(
     total, chains = task.warmup + task.draws * task.thin, len(chain_keys)
     if point.step >= total:
         return point
-    cells = driver.cells_per_block(kernel, chain_keys, point.state, total - point.step)
-    limit = driver.CELL
-    nothing = driver.no_info(kernel, chain_keys, point.state) if task.thin > 1 else None
+    driving = driver_of(kernel)
+    cells = driving.cells_per_block(kernel, chain_keys, point.state, total - point.step)
+    limit = driving.FEWEST_STEPS
+    nothing = driving.no_info(kernel, chain_keys, point.state) if task.thin > 1 else None
     _require_alike(point.pending, nothing, task.directory)
     try:
         while point.step < total and not stop.is_wanted:
@@ -252,7 +256,7 @@ def drive(
             room = cells * driver.CELL - point.step % driver.CELL
             steps = min(end - point.step, room, limit)
             phase = 0 if is_warmup else (point.step - task.warmup) % task.thin
-            compiled_before = _compilations()
+            compiled_before = driving.compilations()
             block_began = time.perf_counter()
             block = driver.Block(point.step, steps, task.thin, phase)
             past: Any = point.pending if phase else nothing
@@ -271,8 +275,8 @@ def drive(
             for keeper in keepers:
                 keeper.reach(point, is_last=point.step == total)
             shown.update(point.step * chains, str(totals))
-            if _compilations() == compiled_before:
-                limit = max(driver.CELL, int(steps * SECONDS_PER_BLOCK / max(now - block_began, 1e-9)))
+            if driving.compilations() == compiled_before:
+                limit = max(driving.FEWEST_STEPS, int(steps * SECONDS_PER_BLOCK / max(now - block_began, 1e-9)))
     finally:
         # Stopped, or an error in a user's function: what was computed is kept.
         for keeper in keepers:
@@ -293,10 +297,6 @@ def whole_draws(output: Output, phase: int, steps: int, thin: int) -> tuple[Outp
     count, is_begun = (phase + steps) // thin, (phase + steps) % thin > 0
     pending = [np.array(leaf[:, -1]) for leaf in jax.tree.leaves(output.info)] if is_begun else None
     return jax.tree.map(lambda leaf: leaf[:, :count], output), pending
-
-
-def _compilations() -> int:
-    return int(driver.advance._cache_size())  # type: ignore[attr-defined]
 
 
 class Collector:
