@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -18,6 +20,7 @@ from lockstep.ratios import Carried, Estimated, Randomized, Universal
 from lockstep.types import Info, describe, one_of
 
 PROBES = 256
+PACKAGE = str(Path(__file__).parents[1])
 FEW_PROBES = 16  # of black boxes, which may be slow
 
 
@@ -56,21 +59,21 @@ def warn_of_ratios(kernel: Any, positions: Any, info: Any, thin: int, bad_in_war
             chain, draw = np.argwhere((leg.is_finite < thin).reshape(*leg.is_finite.shape[:2], -1).any(axis=2))[0]
             position = jax.tree.map(lambda leaf: leaf[chain, draw], positions)  # noqa: B023
             more, bad_in_warmup = f", and {bad_in_warmup:,} in the warm-up" if bad_in_warmup else "", 0
-            _warn(
+            warn(
                 f"{bad:,} log ratios ({bad / (updates * _width(leg)):.2%}){more} were NaN or infinite, which decides "
                 f"nothing (the candidate of a NaN is not taken): {explain(kernel, position)}. info.is_finite tells "
                 f"where."
             )
         if leg.is_violated is not None and (broken := int(leg.is_violated.sum())):
-            _warn(
+            warn(
                 f"{broken:,} errors ({broken / updates / _width(leg):.2%}) were above the bound of the universal "
                 f"rule, which is exact only if none is; raise the bound. info.is_violated tells where."
             )
         if not leg.is_accepted.any() and updates >= 100:
-            _warn("no candidate was accepted; is the scale of the proposal too large, or the start in a bad place?")
+            warn("no candidate was accepted; is the scale of the proposal too large, or the start in a bad place?")
     if bad_in_warmup:
         position = jax.tree.map(lambda leaf: leaf[0, 0], positions)
-        _warn(f"{bad_in_warmup:,} log ratios of the warm-up were NaN or infinite: {explain(kernel, position)}.")
+        warn(f"{bad_in_warmup:,} log ratios of the warm-up were NaN or infinite: {explain(kernel, position)}.")
 
 
 def explain(kernel: Any, position: Any) -> str:
@@ -162,5 +165,9 @@ def _width(leg: Info) -> int:
     return int(np.prod(leg.is_finite.shape[2:]))
 
 
-def _warn(message: str) -> None:
-    warnings.warn(message, LockstepWarning, stacklevel=4)
+def warn(message: str) -> None:
+    """Warn at the line outside of the package from which it was called."""
+    frame, level = inspect.currentframe(), 1
+    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, LockstepWarning, stacklevel=level - 1)

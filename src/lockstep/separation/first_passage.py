@@ -23,6 +23,7 @@ from lockstep.sampling.starts import initial_states
 from lockstep.types import one_of
 
 LEAST_WIDTH = 16
+SHRINK = 0.7  # so that a sixth of the lanes is idle on average, with few widths to compile
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -104,8 +105,8 @@ def first_passage(
             # Drop what has separated; the width shrinks in few sizes, since each is compiled once.
             kept = np.flatnonzero(~is_done)
             active = active[kept]
-            while width > LEAST_WIDTH and len(active) <= width // 2:
-                width = max(LEAST_WIDTH, width // 2)
+            while width > LEAST_WIDTH and len(active) <= int(SHRINK * width):
+                width = max(LEAST_WIDTH, int(SHRINK * width))
             index = np.resize(kept, width) if len(kept) else kept
             if len(kept):
                 keys, state = jax.tree.map(lambda leaf: leaf[index], (keys, state))  # noqa: B023
