@@ -14,7 +14,7 @@ from scipy import stats
 
 import lockstep as ls
 from lockstep.models import lattice, random_cluster
-from lockstep.models.heat_bath import random_words
+from lockstep.models.heat_bath import Site, random_words
 
 SIGNIFICANCE = 1e-5
 MIXED = np.array([[0.4, -0.3, 0.0], [0.1, 0.5, -0.2], [0.0, 0.2, -0.4]])
@@ -138,6 +138,16 @@ def test_random_words_are_uniform_and_independent():
         counts = np.bincount(fours @ 16 ** np.arange(4), minlength=2**16)
         assert stats.chisquare(counts).pvalue > SIGNIFICANCE
     assert len(np.unique(words)) > 0.999 * words.size
+
+
+@pytest.mark.parametrize("is_double", [False, True])
+def test_thresholds_do_not_overflow_where_a_spin_is_certain(is_double):
+    with jax.enable_x64(is_double):
+        rule = Site(jnp.asarray(9.0), jnp.asarray(0.0)).rule(np.uint32)
+        words = jnp.array([0, 2**31, 2**32 - 2**10], np.uint32)
+        assert rule(words, jnp.full(3, 4)).tolist() == [True] * 3
+        assert rule(words, jnp.full(3, -4)).tolist() == [False] * 3
+        assert rule(words, jnp.full(3, 0)).tolist() == [True, False, False]
 
 
 @pytest.mark.parametrize("shape", [(3, 3), (3, 4), (5, 7), (4, 4)])

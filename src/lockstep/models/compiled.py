@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-import jax.random as jr
 import numpy as np
-
-from lockstep.types import Array, Key
 
 try:
     import numba
@@ -27,11 +24,6 @@ def njit(function: F) -> F:
         return numba.njit(function, cache=True, nogil=True, error_model="numpy")
     except RuntimeError:  # no place for a cache
         return numba.njit(function, nogil=True, error_model="numpy")
-
-
-def key_words(key: Key) -> Array:
-    """A random key as words, for `stream`."""
-    return jr.key_data(key)
 
 
 @njit

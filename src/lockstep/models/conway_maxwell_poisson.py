@@ -15,6 +15,8 @@ from lockstep.models.arguments import data_like, parameters
 from lockstep.parts import is_concrete, part, set_field
 from lockstep.types import Array, Key
 
+LARGEST = 30 * np.log(2.0)  # of log μ: larger counts would be out of the range of whole numbers
+
 
 @part
 class ConwayMaxwellPoisson:
@@ -73,13 +75,13 @@ class ConwayMaxwellPoisson:
     def simulate(self, key: Key, theta: Any) -> Array:
         """An exact draw of all counts."""
         theta = parameters(theta, self.parameters, "ConwayMaxwellPoisson")
-        y, is_hopeless = _drawn(key, jnp.asarray(self.design, float) @ theta[:-1], jnp.exp(theta[-1]))
-        if is_concrete(is_hopeless) and np.any(is_hopeless):
+        log_mean, nu = jnp.asarray(self.design, float) @ theta[:-1], jnp.exp(theta[-1])
+        if is_concrete((log_mean, nu)) and not (np.all(log_mean < LARGEST) and 0 < nu < np.inf):
             raise ValueError(
                 f"theta of ConwayMaxwellPoisson is {np.asarray(theta).tolist()}: its counts have means above 2^30, or "
                 f"its dispersion is no positive number; scale the design, or tighten the prior"
             )
-        return y
+        return _drawn(key, log_mean, nu)
 
     def _counts(self, y: Any) -> Array:
         y = data_like(y, self.design.shape[:1], "ConwayMaxwellPoisson")
@@ -89,8 +91,8 @@ class ConwayMaxwellPoisson:
 
 
 @jax.jit
-def _drawn(key: Key, log_mean: Array, nu: Array) -> tuple[Array, Array]:
-    """Counts by rejection, and where θ makes no law that could be drawn from."""
+def _drawn(key: Key, log_mean: Array, nu: Array) -> Array:
+    """Counts by rejection; -1 where θ makes no law that could be drawn from, which has a likelihood of 0."""
     is_thin = nu >= 1
     # ENVELOPE: Poisson(μ), or the geometric law of success probability p; both touch where the ratio is largest.
     mean = jnp.exp(log_mean)
@@ -113,8 +115,7 @@ def _drawn(key: Key, log_mean: Array, nu: Array) -> tuple[Array, Array]:
         is_accepted = -jr.exponential(key_accept, mean.shape, float) <= log_ratio(proposed) - log_ratio(top)
         return jnp.where(is_accepted & ~is_done, proposed, y), is_done | is_accepted, key
 
-    # Where there is no law there is nothing to wait for; such counts of -1 have a likelihood of 0.
-    is_hopeless = ~(jnp.isfinite(log_ratio(top)) & (mean < 2.0**30) & (nu > 0))
+    is_hopeless = ~(jnp.isfinite(log_ratio(top)) & (log_mean < LARGEST) & (nu > 0))
     start = (jnp.full(mean.shape, -1.0), is_hopeless, key)
     y, _, _ = jax.lax.while_loop(lambda carry: ~jnp.all(carry[1]), attempt, start)
-    return y.astype(int), is_hopeless
+    return y.astype(int)

@@ -33,11 +33,13 @@ class Site:
     def rule(self, dtype: Any) -> Any:
         """How to decide with uniform noise: numbers in [0, 1), or 32-bit words against thresholds that are found once.
 
-        The thresholds are 2³² times the probabilities, off by less than 1.
+        The thresholds are 2³² times the probabilities, off by less than 1 in double precision.
         """
         if dtype != np.uint32:
             return lambda noise, total: noise < self.up(total)
-        levels = [jnp.minimum(self.up(total) * 2.0**32, 2.0**32 - 1).astype(np.uint32) for total in range(-4, 5)]
+        up = [self.up(total) for total in range(-4, 5)]
+        most = 2.0**32 * (1 - float(jnp.finfo(up[0].dtype).epsneg))  # the largest number below 2³²
+        levels = [jnp.minimum(p * 2.0**32, most).astype(np.uint32) for p in up]
 
         def is_up(noise: Array, total: Array) -> Array:
             threshold = levels[0]
