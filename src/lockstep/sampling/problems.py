@@ -170,4 +170,4 @@ def warn(message: str) -> None:
     frame, level = inspect.currentframe(), 1
     while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
         frame, level = frame.f_back, level + 1
-    warnings.warn(message, LockstepWarning, stacklevel=level - 1)
+    warnings.warn(message, LockstepWarning, stacklevel=level)
