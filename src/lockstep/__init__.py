@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         exchange as exchange,
         naive as naive,
         penalty as penalty,
+        poisson_product as poisson_product,
         pseudo_marginal as pseudo_marginal,
         randomized as randomized,
         standard as standard,
@@ -66,7 +67,7 @@ _NAMES = {
     "lockstep.coupling": "Coupled Pair Shadowed",
     "lockstep.involutions": "Identity Mobius Reflection Transform",
     "lockstep.kernel": "MetropolisHastings",
-    "lockstep.kernels": "auxiliary_variable corrected exchange naive penalty pseudo_marginal "
+    "lockstep.kernels": "auxiliary_variable corrected exchange naive penalty poisson_product pseudo_marginal "
     "randomized standard subsampled tunamh universal",
     "lockstep.parts": "part static",
     "lockstep.proposals": "Component CrankNicolson Finite Independent IndependentNormal IndependentStudent "

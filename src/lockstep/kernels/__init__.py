@@ -5,6 +5,7 @@ from lockstep.kernels.corrected import corrected
 from lockstep.kernels.exchange import exchange
 from lockstep.kernels.naive import naive
 from lockstep.kernels.penalty import penalty
+from lockstep.kernels.poisson_product import poisson_product
 from lockstep.kernels.pseudo_marginal import pseudo_marginal
 from lockstep.kernels.randomized import randomized
 from lockstep.kernels.standard import standard
@@ -18,6 +19,7 @@ __all__ = [
     "exchange",
     "naive",
     "penalty",
+    "poisson_product",
     "pseudo_marginal",
     "randomized",
     "standard",
