@@ -300,6 +300,30 @@ def arrivals_law(most=11):
 
 TUNA_LAW = product(NO_NOISE, arrivals_law())
 
+
+def poisson_product(proposal, factor=1.0):
+    bound = ls.subsampling.Bound(lambda row: row["size"], lambda position, candidate: factor)
+    return ls.poisson_product(
+        lambda state, row: row["value"][state], TUNA_ROWS, bound, proposal, log_pi, None, np.array(0)
+    )
+
+
+def poisson_law(most=12):
+    """How often each row arrives until the time 2CM."""
+    rate = 2 * TUNA_TOTAL
+    gaps, rows, weights = [], [], []
+    for number in range(most + 1):
+        for second in range(number + 1):
+            chance = stats.binom.pmf(second, number, TUNA_SIZES[1] / TUNA_TOTAL)
+            weights.append(stats.poisson.pmf(number, rate) * chance)
+            gaps.append([rate / (number + 1)] * number + [np.inf] * (most - number + 1))
+            rows.append([0] * (number - second) + [1] * second + [0] * (most - number + 1))
+    arrivals = Arrivals(np.array(gaps), np.array(rows), np.zeros(np.shape(gaps)))
+    return Law(Process(arrivals, None), np.array(weights) / np.sum(weights))
+
+
+POISSON_LAW = poisson_law()
+
 CASES = [
     Case("standard", lambda proposal: ls.standard(log_pi, proposal), None),
     Case("penalty", penalty, single(NORMAL)),
@@ -336,6 +360,7 @@ CASES = [
     Case("exchange", exchange, product(NO_NOISE, UNIFORM), LOG_POSTERIOR),
     Case("auxiliary variable", auxiliary_variable, UNIFORM, LOG_POSTERIOR),
     Case("TunaMH", tuna, TUNA_LAW, LOG_TUNA),
+    Case("Poisson product", poisson_product, POISSON_LAW, LOG_TUNA),
     Case("pseudo-marginal", pseudo_marginal, WEIGHTS),
     Case("mixed: exchange over pseudo-marginal", mixed, product(WEIGHTS, UNIFORM), LOG_POSTERIOR),
     Case(

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import registry
 from scipy import optimize
 
 import lockstep as ls
@@ -338,6 +339,22 @@ def test_bounds_hold_and_are_not_far_too_wide(name, is_controlled):
         found = np.asarray(jax.jit(jax.vmap(shares))(jnp.asarray(pairs)))
     assert found.max() <= 1
     assert found.max() > 0.1
+
+
+@pytest.mark.parametrize("is_cut_off", [False, True])
+def test_the_poisson_product_is_unbiased_and_a_cut_off_one_is_not(is_cut_off):
+    kernel = registry.poisson_product(ls.Finite(registry.SYMMETRIC))
+    process, weights = registry.POISSON_LAW
+    if is_cut_off:
+        process = registry.cut_off(process)
+    with double_precision():
+        evaluate = canonical(kernel, "kernel").ratio.evaluate
+        process = jax.tree.map(jnp.asarray, process)
+        log_estimates = jax.vmap(jax.vmap(evaluate, in_axes=(0, None)), in_axes=(None, 0))(process, jnp.arange(5))
+        means = np.log(np.exp(np.asarray(log_estimates)) @ weights)
+    error = np.max(np.abs(means - means[0] - registry.LOG_TUNA + registry.LOG_TUNA[0]))
+    # What the law leaves out beyond 12 arrivals is of the order 1e-13.
+    assert error > 1e-3 if is_cut_off else error < 1e-12
 
 
 def test_a_broken_bound_is_counted():

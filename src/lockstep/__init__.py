@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         naive as naive,
         noisy_exchange as noisy_exchange,
         penalty as penalty,
+        poisson_product as poisson_product,
         pseudo_marginal as pseudo_marginal,
         randomized as randomized,
         standard as standard,
@@ -85,7 +86,7 @@ _NAMES = {
     "lockstep.involutions": "Identity Mobius Reflection Transform",
     "lockstep.kernel": "MetropolisHastings",
     "lockstep.kernels": "auxiliary_variable bridged_exchange corrected exchange naive noisy_exchange penalty "
-    "pseudo_marginal randomized standard subsampled tunamh universal",
+    "poisson_product pseudo_marginal randomized standard subsampled tunamh universal",
     "lockstep.maximal": "MaximallyCoupled",
     "lockstep.parts": "part static",
     "lockstep.proposals": "Component CrankNicolson Finite Independent IndependentNormal IndependentStudent "

@@ -154,7 +154,7 @@ def subsample(
 
     See Also
     --------
-    lockstep.subsampled : a whole kernel, with a proposal that suits.
+    lockstep.kernels.subsampled : a whole kernel, with a proposal that suits.
 
     References
     ----------

@@ -7,6 +7,7 @@ from lockstep.kernels.exchange import exchange
 from lockstep.kernels.naive import naive
 from lockstep.kernels.noisy_exchange import noisy_exchange
 from lockstep.kernels.penalty import penalty
+from lockstep.kernels.poisson_product import poisson_product
 from lockstep.kernels.pseudo_marginal import pseudo_marginal
 from lockstep.kernels.randomized import randomized
 from lockstep.kernels.standard import standard
@@ -22,6 +23,7 @@ __all__ = [
     "naive",
     "noisy_exchange",
     "penalty",
+    "poisson_product",
     "pseudo_marginal",
     "randomized",
     "standard",

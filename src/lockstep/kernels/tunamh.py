@@ -40,13 +40,15 @@ class Recipe:
     proposal: Any
     chi: Array
     name: str | None = static()
+    make: Any = static()
 
     def __call__(self, position: Position, progress: bool | None = None) -> tuple[MetropolisHastings, Position]:
         one = self.estimator
         mode = find_mode(one.log_likelihood, one.rows, position, one.log_prior, progress)
         estimator = one.at_mode(mode)
         proposal, _ = choose_proposal(self.proposal, self.name, estimator, mode)
-        return assemble(estimator, self.bound.at(mode.factor), proposal, self.chi), mode.position
+        minibatch = minibatch_of(estimator, self.bound.at(mode.factor), self.chi)
+        return self.make(minibatch, proposal, mode.position), mode.position
 
 
 def tunamh(
@@ -101,29 +103,52 @@ def tunamh(
     ----------
     Zhang, Cooper and De Sa (2020), NeurIPS; with control variates: Prado, Nemeth and Sherlock (2024), arXiv:2407.19602.
     """
+    return exact_minibatch(
+        "tunamh", make_tunamh, log_likelihood, data, bound, proposal, log_prior, control, initial, chi, progress
+    )
+
+
+def exact_minibatch(
+    which: str,
+    make: Any,
+    log_likelihood: Any,
+    data: Any,
+    bound: Any,
+    proposal: Any,
+    log_prior: Any,
+    control: Any,
+    initial: Position | None,
+    chi: float,
+    progress: bool | None,
+) -> Any:
+    """What TunaMH and the Poisson product share: checks, the mode, and the coefficients of the bound."""
     chi = positive(chi, "chi")
     if not all(hasattr(bound, name) for name in ("at", "coefficient", "distance")):
         raise TypeError(
-            f"bound of tunamh is {bound!r}; it must be a bound such as ls.subsampling.logistic(lambda row: row['x'])"
+            f"bound of {which} is {bound!r}; it must be a bound such as ls.subsampling.logistic(lambda row: row['x'])"
         )
     name = check_proposal(proposal)
     estimator = subsample_estimator(log_likelihood, data, 1, log_prior, control)
     if estimator.rows.files is not None:
-        raise ValueError("data of tunamh are on disk; it needs them in memory, or use ls.subsampled")
+        raise ValueError(f"data of {which} are on disk; it needs them in memory, or use ls.subsampled")
     if isinstance(estimator.control, Unfitted):
-        kernel = Delayed(Recipe(estimator, bound, None if name is not None else proposal, chi, name))
+        kernel = Delayed(Recipe(estimator, bound, None if name is not None else proposal, chi, name, make))
         return kernel if initial is None else kernel.fit(initial, progress)[0]
     require_protocol(
         proposal, Proposal, "proposal", "a proposal such as ls.RandomWalk(scale), without a Taylor control"
     )
-    return assemble(estimator, bound, proposal, chi)
+    return make(minibatch_of(estimator, bound, chi), proposal, initial)
 
 
-def assemble(estimator: Subsample, bound: Any, proposal: Any, chi: Array) -> MetropolisHastings:
-    """The kernel, with the coefficients of all rows computed in one pass."""
+def make_tunamh(minibatch: Minibatch, proposal: Any, position: Position) -> MetropolisHastings:
+    """The kernel from its parts."""
+    return MetropolisHastings(proposal, Randomized(Carried(Exactly(Known(minibatch.estimator))), minibatch))
+
+
+def minibatch_of(estimator: Subsample, bound: Any, chi: Array) -> Minibatch:
+    """The minibatches, with the coefficients of all rows computed in one pass."""
     coefficients = _coefficients(estimator, bound)
-    minibatch = Minibatch(estimator, bound, coefficients, np.cumsum(coefficients), chi)
-    return MetropolisHastings(proposal, Randomized(Carried(Exactly(Known(estimator))), minibatch))
+    return Minibatch(estimator, bound, coefficients, np.cumsum(coefficients), chi)
 
 
 def _coefficients(estimator: Subsample, bound: Any) -> np.ndarray:
@@ -134,5 +159,5 @@ def _coefficients(estimator: Subsample, bound: Any) -> np.ndarray:
         found = np.concatenate([np.asarray(one_block(block)) for _, block in rows.blocks(block_length(rows, 1))])
     if not np.all(np.isfinite(found) & (found >= 0)):
         row = int(np.argmax(~(np.isfinite(found) & (found >= 0))))
-        raise ValueError(f"bound of tunamh gives {found[row]} for row {row:,}; it must be finite and not negative")
+        raise ValueError(f"bound gives {found[row]} for row {row:,}; it must be finite and not negative")
     return found

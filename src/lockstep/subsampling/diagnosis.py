@@ -24,15 +24,10 @@ LOW_ACCEPTANCE = 0.5
 class Diagnosis(NamedTuple):
     """What candidates from a proposal meet, found on a fixed sample of draws and rows.
 
-    Attributes
-    ----------
-    acceptance
-        The expected acceptance of the exact chain with this proposal.
-    shape
-        The shape parameter k of the Pareto tail of the weights target/proposal (`arviz_stats`); above 0.7 the proposal
-        misses a tail of the target. NaN for proposals that are not independent.
-    variance
-        Of an estimate of D from *one* row, at the 90 % quantile over pairs of draws: that of m rows is m times smaller.
+    ``acceptance`` is the expected acceptance of the exact chain with this proposal. ``shape`` is the shape parameter k
+    of the Pareto tail of the weights target/proposal (by ArviZ): above 0.7 the proposal misses a tail of the target;
+    NaN for proposals that are not independent. ``variance`` is that of an estimate of D from *one* row, at the 90 %
+    quantile over pairs of draws: that of m rows is m times smaller.
     """
 
     acceptance: float

@@ -13,7 +13,7 @@ from lockstep.proposals.mixtures import StudentMixture
 from lockstep.subsampling.mode import Mode, Objective, find_mode, some_rows
 from lockstep.subsampling.rows import Rows
 
-STARTS = 8
+STARTS = 4  # besides the mirrored mode
 ROWS = 4096  # in the search for other modes; those that are found are looked at with all rows
 APART = 6.0  # standard deviations
 LEAST_MASS = 1e-4  # of a mode, relative to the heaviest

@@ -63,7 +63,7 @@ class Minibatch:
         return Kept(noise, position, candidate)
 
     def log_weight(self, x: Kept, position: Position, candidate: Position) -> Array:
-        total, size = self.cumulative[-1], self._distance(x.position, x.candidate)
+        total, size = self.cumulative[-1], self.distance(x.position, x.candidate)
         extra = self.chi * (total * size) ** 2
         rate = extra + total * size
 
@@ -84,21 +84,26 @@ class Minibatch:
             is_bounded = jnp.abs(difference) <= c * size * (1 + 1e-9)
             return jnp.where(is_bounded, jnp.where(is_kept, jnp.log(back) - jnp.log(there), 0.0), jnp.nan)
 
-        def add(time: Array, weight: Array, arrivals: Arrivals) -> tuple[Array, Array]:
+        return self.sum_over_arrivals(x.noise, rate, terms)
+
+    def sum_over_arrivals(self, process: Process, rate: Array, terms: Any) -> Array:
+        """The sum of ``terms(arrivals)`` over all arrivals up to the time ``rate``."""
+
+        def add(time: Array, total: Array, arrivals: Arrivals) -> tuple[Array, Array]:
             times = time + jnp.cumsum(arrivals.gaps)
-            return times[-1], weight + jnp.sum(jnp.where(times <= rate, terms(arrivals), 0.0))
+            return times[-1], total + jnp.sum(jnp.where(times <= rate, terms(arrivals), 0.0))
 
         zero = jnp.zeros((), float)
-        time, weight = add(zero, zero, x.noise.first)
-        if x.noise.key is None:
-            return weight
+        time, total = add(zero, zero, process.first)
+        if process.key is None:
+            return total
 
         def body(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-            number, time, weight = carry
-            return number + 1, *add(time, weight, self._draw(jr.fold_in(x.noise.key, number)))
+            number, time, total = carry
+            return number + 1, *add(time, total, self._draw(jr.fold_in(process.key, number)))
 
         # The number of arrivals has no bound: go on until one is too late.
-        return jax.lax.while_loop(lambda carry: carry[1] <= rate, body, (jnp.zeros((), int), time, weight))[2]
+        return jax.lax.while_loop(lambda carry: carry[1] <= rate, body, (jnp.zeros((), int), time, total))[2]
 
     def _draw(self, key: Key, shape: Shape = ()) -> Arrivals:
         key_gaps, key_rows, key_keeps = jr.split(key, 3)
@@ -109,6 +114,43 @@ class Minibatch:
             jr.uniform(key_keeps, shape, float),
         )
 
-    def _distance(self, position: Position, candidate: Position) -> Array:
+    def distance(self, position: Position, candidate: Position) -> Array:
+        """M of the bound."""
         control = self.estimator.control
         return self.bound.distance(position, candidate, None if control is None else control.center)
+
+
+@part
+class PoissonProduct:
+    """An unbiased, non-negative estimate of the posterior from a Poisson number of rows.
+
+    With ``|r_i(θ)| ≤ c_i M(θ)``, r counted from a reference position, and K ~ Poisson(λ), λ = 2CM(θ), rows drawn with
+    probabilities c_i/C: ``e^{known(θ)} Π_{k≤K} (1 + C r_{i_k}(θ)/(c_{i_k} λ))`` has the mean
+    ``e^{known(θ) + Σ r_i(θ)}``.
+    """
+
+    minibatch: Minibatch
+    reference: Position
+
+    name = "log_likelihood"
+    is_random = True
+    exact_when = Minibatch.exact_when
+
+    def noise(self, key: Key, position: Position, shape: Shape = ()) -> Process:
+        return self.minibatch.noise(key, position, shape)
+
+    def __call__(self, noise: Process, position: Position) -> Array:
+        one, estimator = self.minibatch, self.minibatch.estimator
+        size, total = one.distance(self.reference, position), one.cumulative[-1]
+        rate = 2 * total * size
+
+        def terms(arrivals: Arrivals) -> Array:
+            c, rows = one.coefficients[arrivals.rows], estimator.rows.take(arrivals.rows)
+
+            def remainder(row: Any) -> Array:
+                return estimator.remainder(position, row) - estimator.remainder(self.reference, row)
+
+            r = jax.vmap(remainder)(rows)
+            return jnp.where(jnp.abs(r) <= c * size * (1 + 1e-9), jnp.log1p(total * r / (c * rate)), jnp.nan)
+
+        return estimator.known(position) + one.sum_over_arrivals(noise, rate, terms)

@@ -1,0 +1,51 @@
+"""Pseudo-marginal Metropolis–Hastings with a Poisson product of rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lockstep.kernel import MetropolisHastings
+from lockstep.kernels.tunamh import exact_minibatch
+from lockstep.ratios import Carried
+from lockstep.subsampling.tuna import Minibatch, PoissonProduct
+from lockstep.types import Position
+
+
+def poisson_product(
+    log_likelihood: Any,
+    data: Any,
+    bound: Any,
+    proposal: Any = None,
+    log_prior: Any = None,
+    control: Any = "taylor",
+    initial: Position | None = None,
+    progress: bool | None = None,
+) -> Any:
+    """Pseudo-marginal Metropolis–Hastings whose unbiased estimate is a product over a Poisson number of rows.
+
+    With ``|r_i(θ)| ≤ c_i M(θ)``, r what the surrogate leaves of a row, C = Σ c_i, K ~ Poisson(λ), λ = 2CM, and rows
+    drawn with probabilities c_i/C, ``p(θ) e^{Σq(θ)} Π_{k≤K} (1 + C r_{i_k}/(c_{i_k} λ))`` is non-negative, and its mean
+    is the posterior up to a constant. It is carried along as in `pseudo_marginal`.
+
+    *Exact when* the bound holds.
+
+    Parameters
+    ----------
+    log_likelihood, data, bound, proposal, log_prior, control, progress
+        As for `lockstep.kernels.tunamh`.
+    initial
+        As for `lockstep.kernels.tunamh`; without a Taylor control it is needed: remainders are counted from there.
+
+    References
+    ----------
+    Quiroz, Tran, Villani, Kohn and Dang (2021), JCGS 30, for the block-Poisson estimate; Papaspiliopoulos (2011).
+    """
+    if control is None and initial is None:
+        raise ValueError("initial of poisson_product is None; without a Taylor control give the position to count from")
+    return exact_minibatch(
+        "poisson_product", _make, log_likelihood, data, bound, proposal, log_prior, control, initial, 1.0, progress
+    )
+
+
+def _make(minibatch: Minibatch, proposal: Any, position: Position) -> MetropolisHastings:
+    return MetropolisHastings(proposal, Carried(PoissonProduct(minibatch, position)))
