@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from lockstep.estimators.samples import Samples, moments, samples_of
+from lockstep.estimators.samples import Samples, mean_of, moments, samples_of
 from lockstep.functions import Scalar
 from lockstep.parts import choose, namespace, part
 from lockstep.types import Estimate, Key, Position, Shape
@@ -38,9 +36,11 @@ class LogMeanExp:
         array_module = namespace(log_weights)
         largest = log_weights.max()
         shift = choose(array_module.isfinite(largest), largest, 0.0)
-        value = array_module.log(array_module.exp(log_weights - shift).mean()) + shift
+        weights = array_module.exp(log_weights - shift)
+        average = mean_of(weights)
+        value = array_module.log(average) + shift
         # An average of zero is a ratio of zero: certain rejection, whose cumulants do not matter.
-        of = moments(choose(value == -np.inf, array_module.ones(self.count), array_module.exp(log_weights - value)))
+        of = moments(choose(average == 0, weights + 1.0, weights / average))
         variance = of.variance / self.count
         third = (of.third - 3 * of.variance**2) / self.count**2
         return Estimate(value, -variance / 2, variance, third, self.count)

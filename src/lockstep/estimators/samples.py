@@ -42,13 +42,20 @@ def moments(samples: Array) -> Moments:
 
 def _host_moments(samples: np.ndarray, m: int) -> Moments:
     """The same of one row on the host, with as few calls of NumPy as it takes."""
-    mean = samples.dot(_ones(m)) / m
+    mean = mean_of(samples)
     centred = samples - mean
     return Moments(
         mean,
         centred.dot(centred) * (1 / (m - 1) if m > 1 else np.nan),
         (centred * centred).dot(centred) * (m / ((m - 1) * (m - 2)) if m > 2 else np.nan),
     )
+
+
+def mean_of(samples: Array) -> Array:
+    """The mean of a row; on the host by a product with ones, which is twice as fast."""
+    if isinstance(samples, np.ndarray):
+        return samples.dot(_ones(len(samples))) / len(samples)
+    return samples.mean()
 
 
 _ones = functools.cache(np.ones)
