@@ -12,6 +12,7 @@ html_title = f"Lockstep {release}"
 myst_enable_extensions = ["dollarmath", "deflist"]
 nb_execution_mode = "cache"
 nb_execution_raise_on_error = True
+nb_execution_timeout = 300
 
 # Docstrings are numpydoc; types stand in the signatures of the source and as words in the docstrings.
 autodoc_typehints = "none"

@@ -71,9 +71,6 @@ class Recorder:
         self.blocks.append((block.start, block.steps))
         return self.advance(kernel, chain_keys, state, block, **options)
 
-    def _cache_size(self):
-        return self.advance._cache_size()
-
 
 class Clock:
     """A clock by which blocks take uneven times, so that their sizes vary."""
@@ -515,7 +512,7 @@ def test_nothing_compiles_twice():
     run()
     once = len(traces)
     assert 0 < once < 10
-    compiled = driver.advance._cache_size()
+    compiled = driver.compilations()
     run(scale=3.0)
     run(scale=2.0)
     run(scale=np.float32(2.5))
@@ -524,7 +521,7 @@ def test_nothing_compiles_twice():
     run(draws=400)
     run(draws=300, warmup=100)
     run(initial=1.0)
-    assert len(traces) == once and driver.advance._cache_size() == compiled
+    assert len(traces) == once and driver.compilations() == compiled
     run(draws=20, thin=15)
     thinned_once = len(traces)
     run(draws=100, thin=3)

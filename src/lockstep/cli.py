@@ -175,6 +175,18 @@ def paper(
     console.print(f"Report: {out / 'report.html'}", markup=False, highlight=False)
 
 
+@app.command()
+def report(
+    directory: Annotated[Path, typer.Argument(help="Directory of a run.", metavar="DIR")],
+    out: Annotated[Path | None, typer.Option(help="The page to write. Default: report.html in the directory.")] = None,
+) -> None:
+    """Write a self-contained HTML report of a run: findings, traces, ranks, densities, diagnostics."""
+    import lockstep
+
+    run = lockstep.load(directory)
+    typer.echo(f"Report: {run.report(out or directory / 'report.html')}")
+
+
 def main() -> None:
     """Run the command; an error is one line, unless `--debug` asks for its traceback."""
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]

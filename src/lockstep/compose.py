@@ -60,7 +60,7 @@ class Cycle:
         for kernel, kernel_noise in zip(self.kernels, noise, strict=True):
             state, info = _move_one(self, kernel, state, kernel_noise)
             infos.append(info)
-        return state, jax.tree.map(lambda *leaves: jnp.stack(leaves), *infos)
+        return state, jax.tree.map(_stack, *infos)
 
     def step(self, rng_key: Key, state: State) -> tuple[State, Any]:
         return self.move(state, self.noise(rng_key, state.position))
@@ -127,6 +127,10 @@ class Mixture:
     is_memory_random = property(lambda self: _is_any_random(self.kernels))
     exact_when = property(lambda self: _all_exact(self.kernels))
     ratios = property(lambda self: _ratios(self.kernels))
+
+
+def _stack(*leaves: Array) -> Array:
+    return np.array(leaves) if all(isinstance(leaf, np.generic) for leaf in leaves) else jnp.stack(leaves)
 
 
 def _kernels(kernels: Any, name: str) -> tuple[Kernel, ...]:

@@ -16,7 +16,7 @@ import jax
 import numpy as np
 
 from lockstep.kernel import MetropolisHastings
-from lockstep.parts import is_alike, is_concrete, is_floating, namespace, part
+from lockstep.parts import choose, is_alike, is_concrete, is_floating, namespace, part
 from lockstep.types import Array, Info, Key, Position, Shape, State
 
 
@@ -126,7 +126,7 @@ class Coupled:
         is_shared = info.is_accepted == other.is_accepted
         is_merged = info.is_accepted & other.is_accepted & bool(getattr(self.first.proposal, "is_independent", False))
         is_equal = (state.is_equal & is_shared) | is_merged
-        if not any(is_floating(leaf) for leaf in jax.tree.leaves(first.position)):
+        if _is_discrete(first.position):
             is_equal = _have_equal_values(first.position, second.position)  # comparing whole numbers is safe
         marks = state.is_equal & ~is_equal
         return CoupledState(first, second, is_equal), CoupledInfo(
@@ -194,12 +194,18 @@ class Shadowed:
     exact_when = property(lambda self: self.exact.exact_when)
 
 
+def _is_discrete(position: Position) -> bool:
+    if isinstance(position, np.ndarray):
+        return position.dtype.kind != "f"
+    return not any(is_floating(leaf) for leaf in jax.tree.leaves(position))
+
+
 def _gap(first: Info, second: Info) -> Array:
     """|α₁ - α₂|, the probability that a shared accept variable falls between the two."""
     array_module = namespace(first.log_ratio)
     alphas = (array_module.exp(array_module.minimum(info.log_ratio, 0.0)) for info in (first, second))
-    one, other = (array_module.where(array_module.isnan(alpha), 0.0, alpha) for alpha in alphas)
-    return array_module.abs(one - other)
+    one, other = (choose(alpha >= 0, alpha, 0.0) for alpha in alphas)  # of a NaN, 0
+    return abs(one - other)
 
 
 def _require_coupling(first: Any, second: Any, name: str, arguments: tuple[str, str]) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from lockstep.arguments import shapes
 from lockstep.parts import is_concrete, vectorize
+from lockstep.randomness import RandomKey
 from lockstep.types import Key, Shape
 
 
@@ -46,11 +47,13 @@ def draw_bulk(draw: Any, key: Key, count: int, shape: Shape = ()) -> Any:
 
 def require_random(draws: Any, key: Any, function: Any) -> Any:
     """Refuse draws from another generator: compiled, they would be one constant, the same at every update."""
+    if isinstance(key, RandomKey):
+        return draws
     leaves = jax.tree.leaves(draws)
     if leaves and not is_concrete(key) and not any(isinstance(leaf, jax.Array) for leaf in leaves):
         raise TypeError(
             f"{_name(function)} returned {shapes(draws)} that does not come from its key: it would be the same at "
-            f"every update. Draw it with jax.random"
+            f"every update. Draw it with jax.random, or wrap the function that needs it, ls.blackbox(function)"
         )
     return draws
 

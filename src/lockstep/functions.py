@@ -11,48 +11,79 @@ import jax.numpy as jnp
 import numpy as np
 
 from lockstep.arguments import is_array, shapes
+from lockstep.black_box import BlackBox
 from lockstep.parts import is_key, part, set_field, show, static
+from lockstep.randomness import RandomKey, is_traced
 
 T = TypeVar("T")
 
 
-def call_checked(function: Callable[..., Any], name: str, arguments: tuple[Any, ...]) -> Any:
+def call_checked(
+    function: Callable[..., Any], name: str, arguments: tuple[Any, ...], call: Callable[..., Any] | None = None
+) -> Any:
     """Call a user's function; a tracing failure becomes an error that names the function and the remedy.
 
-    Other errors arrive as they are, with a note of what was called.
+    Other errors arrive as they are, with a note of what was called. ``call`` is another way to call it.
     """
     try:
-        return function(*arguments)
+        return (call or function)(*arguments)
     except (jax.errors.JAXTypeError, jax.errors.JAXIndexError) as error:
         reason = str(error).split("\n", 1)[0]
         raise TypeError(
             f"{name} is not a JAX function: it needs the values of its arguments, which are not known while it is "
-            f"being compiled. Write it with jax.numpy and jax.random instead of numpy, math or `if`. ({reason})"
+            f"being compiled. Write it with jax.numpy and jax.random instead of numpy, math or `if`, or let it be "
+            f"called as it is with ls.blackbox(function). ({reason})"
         ) from error
     except Exception as error:
         _require_arity(function, name, arguments)
-        given = ", ".join("a random key" if is_key(argument) else shapes(argument) for argument in arguments)
-        error.add_note(f"{name} was called with {given}.")
+        error.add_note(f"{name} was called with {_given(arguments)}.")
+        if hint := _hint(function, arguments, error):
+            error.add_note(hint)
         raise
+
+
+def _given(arguments: tuple[Any, ...]) -> str:
+    """What a function was called with."""
+    return ", ".join(
+        "a random key" if is_key(a) else "a random generator" if isinstance(a, RandomKey) else shapes(a)
+        for a in arguments
+    )
+
+
+def _hint(function: Any, arguments: tuple[Any, ...], error: Exception) -> str:
+    if isinstance(function, BlackBox):
+        return "The arguments of a black box are read-only: copy them first." if "read-only" in str(error) else ""
+    return "If it is written for NumPy, wrap it: ls.blackbox(function)." if is_traced(arguments) else ""
 
 
 def _require_arity(function: Any, name: str, arguments: tuple[Any, ...]) -> None:
     """Refuse a function that cannot take that many arguments."""
+    box = function if isinstance(function, BlackBox) else None
     try:
-        signature = inspect.signature(function)
+        signature = inspect.signature(function if box is None else box.callee.function)
     except (TypeError, ValueError):
         return
     try:
-        signature.bind(*arguments)
+        if box is None:
+            signature.bind(*arguments)
+        else:
+            box.callee.bind(signature, arguments)
     except TypeError as error:
+        what = ""
+        if box is not None:
+            what = f" (it is called with {_given(arguments)})"
+            if isinstance(arguments[0], RandomKey) or is_key(arguments[0]):
+                what += ", the generator as the parameter `rng` or the first one"
         raise TypeError(
-            f"{name} must take {len(arguments)} positional argument{'s' * (len(arguments) > 1)}, but its signature is "
-            f"{signature} ({error})"
+            f"{name} must take {len(arguments)} positional argument{'s' * (len(arguments) > 1)}{what}, but its "
+            f"signature is {signature} ({error})"
         ) from None
 
 
 def arity(function: Any) -> int:
     """How many positional arguments a function takes without being given defaults; 0 if that cannot be seen."""
+    if isinstance(function, BlackBox):
+        return arity(function.callee.function)
     if isinstance(function, jax.tree_util.Partial):
         return arity(function.func) - len(function.args)
     try:

@@ -14,7 +14,7 @@ from jax.flatten_util import ravel_pytree
 
 from lockstep.arguments import real_numbers, shapes
 from lockstep.functions import Function, arity, wrapped
-from lockstep.parts import is_alike, is_concrete, is_floating, part, set_field
+from lockstep.parts import is_alike, is_concrete, is_floating, namespace, part, set_field
 from lockstep.types import Array, Involution, Position
 
 __all__ = ["Identity", "Mobius", "Reflection", "Transform"]
@@ -63,7 +63,8 @@ class Mobius:
     def __call__(self, x: Any, position: Position, candidate: Position) -> tuple[Any, Array]:
         denominator = self.c * x - self.a
         slope = (self.a**2 + self.b * self.c) / denominator**2
-        return (self.a * x + self.b) / denominator, jnp.sum(jnp.log(jnp.abs(slope)))
+        array_module = namespace(slope)
+        return (self.a * x + self.b) / denominator, array_module.sum(array_module.log(array_module.abs(slope)))
 
 
 @part

@@ -49,10 +49,11 @@ class MetropolisHastings:
         position, memory = state
         # PROPOSE a candidate.
         candidate, log_proposal_ratio = self.proposal(noise.proposal, position)
-        _require_alike(candidate, position)
+        if not isinstance(noise.accept, np.generic):
+            _require_alike(candidate, position)
         # RATIO of the candidate to the position.
         log_ratio, candidate_memory, *broken = self.ratio(noise.ratio, position, memory, candidate, log_proposal_ratio)
-        if np.ndim(log_ratio):
+        if type(log_ratio) is not np.float64 and np.ndim(log_ratio):
             raise ValueError(f"ratio returned a log ratio of shape {np.shape(log_ratio)}; it must be one number")
         # ACCEPT: a NaN compares false, and is counted.
         is_accepted = noise.accept <= log_ratio
@@ -82,9 +83,7 @@ def require_protocol(value: object, protocol: type, name: str, remedy: str) -> N
 
 def _require_alike(candidate: Position, position: Position) -> None:
     """Refuse, while tracing, a candidate of another structure, shape or dtype than the position."""
-    if isinstance(position, (np.ndarray, np.generic)) or not any(
-        isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves((candidate, position))
-    ):
+    if not any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves((candidate, position))):
         return
     if not is_alike(candidate, position):
         raise ValueError(

@@ -85,6 +85,8 @@ def is_key(leaf: Any) -> bool:
 
 def is_floating(leaf: Any) -> bool:
     """Whether a leaf holds real floating-point numbers."""
+    if isinstance(leaf, (np.ndarray, np.generic)):
+        return leaf.dtype.kind == "f"
     return not is_key(leaf) and np.issubdtype(jnp.result_type(leaf), np.floating)
 
 

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from lockstep.parts import namespace, part
+from lockstep.parts import choose, part
 from lockstep.types import Array, Estimate
 
 
@@ -99,9 +99,9 @@ plug_in, penalty, penalty_series, corrected = PlugIn(), Penalty(), PenaltySeries
 
 def _corrected(estimate: Estimate, correction: Array) -> Array:
     """The estimate less a correction; an estimate of minus infinity rejects, whatever its cumulants are."""
-    return namespace(estimate.value).where(estimate.value == -np.inf, -np.inf, estimate.value - correction)
+    return choose(estimate.value == -np.inf, -np.inf, estimate.value - correction)
 
 
 def _checked(variance: Array) -> Array:
     """The variance, or NaN where it is negative: such an update is counted, never silently decided."""
-    return namespace(variance).where(variance >= 0, variance, np.nan)
+    return choose(variance >= 0, variance, np.nan)

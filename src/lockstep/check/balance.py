@@ -10,6 +10,7 @@ import jax.random as jr
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
+from lockstep.boxes import called_back, own_errors
 from lockstep.check.finding import Finding
 from lockstep.involutions import Identity, as_involution, log_abs_jacobian
 from lockstep.kernel import MetropolisHastings
@@ -99,10 +100,11 @@ def balance(
     if getattr(kernel.ratio.base, "correlation", None) is not None:
         raise ValueError("balance: correlated noise has no way back; test such a kernel by invariance")
     with double_precision():
-        kernel = canonical(kernel, "kernel")
+        kernel = called_back(canonical(kernel, "kernel"))
         here = canonical(positions, "positions")
         there, log_q = _candidates(kernel, here, candidates, seed)
-        x, residuals, scores = _at_pairs(kernel, here, there, log_q, replicates, seed)
+        with own_errors(kernel):
+            x, residuals, scores = jax.block_until_ready(_at_pairs(kernel, here, there, log_q, replicates, seed))
         own = getattr(kernel.ratio.randomization, "involution", Identity())
         theta, other = (jax.tree.map(lambda leaf: jnp.repeat(leaf, replicates, axis=0), p) for p in (here, there))
         about_involution = involution(own, x, theta, other, tolerance)

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from lockstep.boxes import called_back, own_errors
 from lockstep.check.law import Law, as_law
 from lockstep.compose import Cycle, Mixture
 from lockstep.kernel import MetropolisHastings
@@ -62,9 +63,10 @@ def transition_matrix(kernel: Any, states: Any, law: Any = None) -> np.ndarray:
         )
     law = as_law(law)
     with double_precision():
-        kernel, states = canonical(kernel, "kernel"), canonical(states, "states")
+        kernel, states = called_back(canonical(kernel, "kernel")), canonical(states, "states")
         law = Law(jax.tree.map(jnp.asarray, law.values), jnp.asarray(law.weights))
-        return _pairs(kernel, states, law) if kernel.is_memory_random else _simple(kernel, states, law)
+        with own_errors(kernel):
+            return _pairs(kernel, states, law) if kernel.is_memory_random else _simple(kernel, states, law)
 
 
 def _simple(kernel: Any, states: Any, law: Law) -> np.ndarray:

@@ -9,6 +9,7 @@ import jax.random as jr
 import numpy as np
 from scipy.special import ndtri
 
+from lockstep.boxes import called_back, own_errors
 from lockstep.check.finding import Finding
 from lockstep.kernel import require_protocol
 from lockstep.precision import canonical, double_precision
@@ -41,13 +42,14 @@ def symmetry(estimator: Any, positions: Any, candidates: Any, replicates: int = 
     """
     require_protocol(estimator, Estimator, "estimator", "an estimator such as ls.estimators.mean(sample, count)")
     with double_precision():
-        estimator = canonical(estimator, "estimator")
+        estimator = called_back(canonical(estimator, "estimator"))
         points, others = canonical(positions, "positions"), canonical(candidates, "candidates")
         pairs = len(jax.tree.leaves(points)[0])
         keys = jr.split(jr.key(seed), 2)
         logs, errors = [], []
         for key, here, there in ((keys[0], points, others), (keys[1], others, points)):
-            values = np.asarray(_values(estimator, key, here, there, replicates))
+            with own_errors(estimator):
+                values = np.asarray(_values(estimator, key, here, there, replicates))
             centred = values - values.mean(axis=1, keepdims=True)
             variance = centred.var(axis=1)
             kurtosis = (centred**4).mean(axis=1) / np.where(variance > 0, variance, 1.0) ** 2

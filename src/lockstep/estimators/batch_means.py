@@ -8,9 +8,10 @@ import jax
 import numpy as np
 
 from lockstep.arguments import shapes, whole
+from lockstep.boxes import vectorized
 from lockstep.draws import draw_bulk, draw_each
 from lockstep.estimators.mean import average
-from lockstep.estimators.samples import moments
+from lockstep.estimators.samples import all_samples, is_boxed, moments
 from lockstep.estimators.smooth import smooth_estimate
 from lockstep.functions import Function, Scalar, wrapped
 from lockstep.parts import part, static
@@ -33,7 +34,10 @@ class BatchMeans:
         return draw_each(None, key, shape) if self.draw is None else draw_bulk(self.draw, key, self.count, shape)
 
     def __call__(self, noise: Any, position: Position, candidate: Position) -> Estimate:
-        samples = self.samples(noise, position, candidate)
+        if is_boxed(self.samples):
+            samples = all_samples(self.samples, self.count, (noise, position, candidate))
+        else:
+            samples = self.samples(noise, position, candidate)
         if not isinstance(samples, (np.ndarray, jax.Array)) or samples.ndim not in (1, 2) or len(samples) != self.count:
             raise ValueError(
                 f"samples of batch_means returned {shapes(samples)}; it must return the {self.count} "
@@ -75,7 +79,7 @@ def batch_means(samples: Any, count: int, batches: int = 16, draw: Any = None, c
     A chain that starts away from its equilibrium adds a bias of order 1/m that no batch can show.
     """
     return BatchMeans(
-        wrapped(Function, samples, "samples of batch_means"),
+        wrapped(Function, vectorized(samples), "samples of batch_means"),
         None if combine is None else wrapped(Scalar, combine, "combine of batch_means"),
         None if draw is None else wrapped(Function, draw, "draw of batch_means"),
         *_split(count, batches),

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 
 from lockstep.estimators.samples import Samples, moments, samples_of
 from lockstep.functions import Scalar
-from lockstep.parts import part
+from lockstep.parts import choose, namespace, part
 from lockstep.types import Estimate, Key, Position, Shape
 
 
@@ -36,11 +35,12 @@ class LogMeanExp:
 
     def __call__(self, noise: Any, position: Position, candidate: Position) -> Estimate:
         log_weights = self.samples(noise, position, candidate)
-        largest = jnp.max(log_weights)
-        shift = jnp.where(jnp.isfinite(largest), largest, 0.0)
-        value = jnp.log(jnp.mean(jnp.exp(log_weights - shift))) + shift
+        array_module = namespace(log_weights)
+        largest = log_weights.max()
+        shift = choose(array_module.isfinite(largest), largest, 0.0)
+        value = array_module.log(array_module.exp(log_weights - shift).mean()) + shift
         # An average of zero is a ratio of zero: certain rejection, whose cumulants do not matter.
-        of = moments(jnp.where(value == -np.inf, 1.0, jnp.exp(log_weights - value)))
+        of = moments(choose(value == -np.inf, array_module.ones(self.count), array_module.exp(log_weights - value)))
         variance = of.variance / self.count
         third = (of.third - 3 * of.variance**2) / self.count**2
         return Estimate(value, -variance / 2, variance, third, self.count)

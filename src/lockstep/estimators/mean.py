@@ -11,6 +11,8 @@ from lockstep.functions import Scalar
 from lockstep.parts import part
 from lockstep.types import Estimate, Key, Position, Shape
 
+ZERO = np.float64(0.0)
+
 
 @part
 class Mean:
@@ -39,7 +41,7 @@ class Mean:
 
 def average(of: Moments, count: int) -> Estimate:
     """The estimate that the moments of ``count`` independent samples give."""
-    return Estimate(of.mean, np.float64(0.0), of.variance / count, of.third / count**2, count)
+    return Estimate(of.mean, ZERO, of.variance / count, of.third / count**2, count)
 
 
 def mean(sample: Any, count: int, draw: Any = None) -> Mean:

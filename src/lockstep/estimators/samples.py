@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
-from lockstep.arguments import shapes, whole
-from lockstep.draws import draw_bulk
-from lockstep.functions import Function, arity, wrapped
+from lockstep.arguments import is_array, shapes, whole
+from lockstep.black_box import BlackBox
+from lockstep.draws import draw_bulk, draw_each
+from lockstep.functions import Function, Scalar, arity, call_checked, wrapped
 from lockstep.kernel import require_protocol
 from lockstep.parts import part, static
 from lockstep.types import Array, Estimator, Key, Position, Shape
@@ -26,6 +28,8 @@ class Moments(NamedTuple):
 def moments(samples: Array) -> Moments:
     """Unbiased moments over the last axis."""
     m = samples.shape[-1]
+    if isinstance(samples, np.ndarray) and samples.ndim == 1:
+        return _host_moments(samples, m)
     mean = samples.mean(axis=-1)
     centred = samples - mean[..., None]
     squares = centred * centred
@@ -34,6 +38,20 @@ def moments(samples: Array) -> Moments:
         squares.sum(axis=-1) * (1 / (m - 1) if m > 1 else np.nan),
         (squares * centred).sum(axis=-1) * (m / ((m - 1) * (m - 2)) if m > 2 else np.nan),
     )
+
+
+def _host_moments(samples: np.ndarray, m: int) -> Moments:
+    """The same of one row on the host, with as few calls of NumPy as it takes."""
+    mean = samples.dot(_ones(m)) / m
+    centred = samples - mean
+    return Moments(
+        mean,
+        centred.dot(centred) * (1 / (m - 1) if m > 1 else np.nan),
+        (centred * centred).dot(centred) * (m / ((m - 1) * (m - 2)) if m > 2 else np.nan),
+    )
+
+
+_ones = functools.cache(np.ones)
 
 
 @part
@@ -49,6 +67,8 @@ class Samples:
     count: int = static()
 
     def noise(self, key: Key, shape: Shape = ()) -> Any:
+        if self.draw is None and is_boxed(self.sample):
+            return draw_each(None, key, shape)  # one generator for all samples of an update
         draws = draw_bulk(self.draw, key, self.count, shape)
         is_number = isinstance(draws, (np.ndarray, jax.Array)) and draws.ndim == len(shape) + 1
         return moments(draws) if self.sample is None and is_number else draws
@@ -57,10 +77,46 @@ class Samples:
         """The samples, or their moments if those are known already."""
         if self.sample is None:
             return noise
+        if is_boxed(self.sample):
+            return all_samples(self.sample, self.count, (noise, position, candidate))
         return jax.vmap(self.sample, in_axes=(0, None, None))(noise, position, candidate)
 
     def with_count(self, count: int) -> Samples:
         return Samples(self.sample, self.draw, whole(count, "count", 1))
+
+
+def is_boxed(function: Any) -> bool:
+    """Whether a wrapped function is a black box."""
+    return isinstance(getattr(function, "function", None), BlackBox)
+
+
+def all_samples(function: Any, count: int, arguments: tuple[Any, ...]) -> Any:
+    """All samples of an estimator from a black box, a row each."""
+    box, name = function.function, function.name
+    samples = call_checked(box, name, arguments, functools.partial(box.all_samples, count))
+    if isinstance(samples, jax.Array):
+        return samples
+    if type(samples) is np.ndarray or type(samples[0]) is float or type(samples[0]) is np.float64:
+        rows = np.asarray(samples)
+        if rows.dtype == np.float64 and rows.shape == (count,):
+            return rows
+    if isinstance(samples, list) and not all(map(is_array, samples)):
+        wrong = next(sample for sample in samples if not is_array(sample))
+        raise TypeError(f"{name} returned {wrong!r}; it must return a number or an array of numbers")
+    try:
+        rows = np.asarray(samples)
+    except ValueError:
+        rows = np.asarray(None)
+    if rows.dtype.kind not in "fiu":
+        raise TypeError(f"{name} returned {shapes(samples)} of dtype {rows.dtype}; it must return real numbers")
+    if isinstance(function, Scalar) and rows.shape != (count,):
+        what = f"all {count} samples, one number each" if box.is_vectorized else "one number"
+        got = rows.shape if box.is_vectorized else rows.shape[1:]
+        raise ValueError(f"{name} returned an array of shape {got}; it must return {what}")
+    if rows.shape[:1] != (count,):
+        remedy = "take a parameter called `count`, and return as many rows"
+        raise ValueError(f"{name} returned an array of shape {rows.shape} as all {count} samples; {remedy}")
+    return rows.astype(float, copy=False)
 
 
 def require_estimator(estimator: Any, name: str) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from lockstep.arguments import shapes
@@ -14,6 +13,8 @@ from lockstep.estimators.samples import Moments, Samples, moments, samples_of
 from lockstep.functions import Function, Scalar, wrapped
 from lockstep.parts import part
 from lockstep.types import Array, Estimate, Key, Position, Shape
+
+DIFFERENCE = 1e-4
 
 
 @part
@@ -62,19 +63,47 @@ def smooth_estimate(g: Callable[[Array], Array], samples: Any, count: int, name:
         raise TypeError(f"the samples of {name} have dtype {samples.dtype}; they must be real numbers")
     if isinstance(samples, Moments) or samples.ndim == 1:
         of = samples if isinstance(samples, Moments) else moments(samples)
-        slope, curvature = jax.grad(g)(of.mean), jax.grad(jax.grad(g))(of.mean)
+        slope, curvature = _slopes(g, of)
         bias = curvature * of.variance / 2
         variance = slope**2 * of.variance
         third = slope**3 * of.third + 3 * curvature * (slope * of.variance) ** 2
         return Estimate(g(of.mean), bias / count, variance / count, third / count**2, count)
     mean = samples.mean(axis=0)
-    gradient, hessian = jax.grad(g)(mean), jax.hessian(g)(mean)
+    if isinstance(samples, np.ndarray):
+        gradient, hessian = central_differences(g, mean, samples.std(axis=0))
+    else:
+        gradient, hessian = jax.grad(g)(mean), jax.hessian(g)(mean)
     centred = samples - mean
     along = moments(centred @ gradient)  # of the a_i
-    spread = centred.T @ (centred @ gradient) / (count - 1) if count > 1 else jnp.full_like(mean, np.nan)  # Σ∇g
-    bias = jnp.sum((centred @ hessian) * centred) / (count - 1) / 2 if count > 1 else np.nan
+    spread = centred.T @ (centred @ gradient) / (count - 1) if count > 1 else np.nan * mean  # Σ∇g
+    bias = ((centred @ hessian) * centred).sum() / (count - 1) / 2 if count > 1 else np.nan
     third = along.third + 3 * spread @ hessian @ spread
     return Estimate(g(mean), bias / count, along.variance / count, third / count**2, count)
+
+
+def _slopes(g: Callable[[Array], Array], of: Moments) -> tuple[Array, Array]:
+    """The first two derivatives of g at the average of numbers: by autodiff, or by differences on the host."""
+    if not isinstance(of.mean, np.generic):
+        return jax.grad(g)(of.mean), jax.grad(jax.grad(g))(of.mean)
+    spread = np.sqrt(of.variance)
+    gradient, hessian = central_differences(lambda w: g(w[0]), np.array([of.mean]), np.array([spread]))
+    return gradient[0], hessian[0, 0]
+
+
+def central_differences(g: Callable[[Array], Array], at: Array, spread: Array) -> tuple[Array, Array]:
+    """Gradient and Hessian of g, with steps that suit the size of the average or the spread of the samples.
+
+    A step of 1e-4 of that size balances rounding against truncation in the second derivatives: both about 1e-8.
+    """
+    size = np.fmax(np.abs(at), spread)
+    steps = np.diag(np.where(size > 0, size, 1.0) * DIFFERENCE)
+    width, here = steps.diagonal(), g(at)
+    ahead, back = (np.array([g(at + sign * step) for step in steps]) for sign in (1, -1))
+    gradient, hessian = (ahead - back) / (2 * width), np.diag((ahead - 2 * here + back) / width**2)
+    for i, j in zip(*np.triu_indices(len(at), 1), strict=True):
+        corners = (a * b * g(at + a * steps[i] + b * steps[j]) for a in (1, -1) for b in (1, -1))
+        hessian[i, j] = hessian[j, i] = sum(corners) / (4 * width[i] * width[j])
+    return gradient, hessian
 
 
 def smooth(sample: Any, combine: Any, count: int, draw: Any = None) -> Smooth:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 
+from lockstep.boxes import returning
 from lockstep.draws import draw_each
 from lockstep.functions import Function, Scalar, arity, wrapped
 from lockstep.kernel import MetropolisHastings
 from lockstep.kernels.exchange import Posterior
-from lockstep.parts import part
+from lockstep.parts import choose, part
 from lockstep.randomizations import observed, simulated
 from lockstep.ratios import Carried
 from lockstep.types import Array, Key, Position, Proposal, Shape
@@ -42,7 +42,7 @@ class Auxiliary:
         log_auxiliary = density(x) if arity(density.function) == 1 else density(position, x)
         log_posterior = self.posterior(position)
         log_weight = log_auxiliary - self.posterior.log_likelihood(position, x)
-        return jnp.where(log_posterior == -np.inf, -np.inf, log_posterior + log_weight)
+        return choose(log_posterior == -np.inf, -np.inf, log_posterior + log_weight)
 
 
 def auxiliary_variable(
@@ -93,7 +93,7 @@ def auxiliary_variable(
     )
     evaluate = Auxiliary(
         posterior,
-        wrapped(Function, simulate, "simulate"),
+        wrapped(Function, returning(simulate, data), "simulate"),
         wrapped(Scalar, auxiliary_log_density, "auxiliary_log_density"),
         None if draw is None else wrapped(Function, draw, "draw of auxiliary_variable"),
     )

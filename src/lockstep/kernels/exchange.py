@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from lockstep.boxes import returning
 from lockstep.functions import Function, Scalar, wrapped
 from lockstep.kernel import MetropolisHastings
 from lockstep.parts import part
@@ -69,7 +70,7 @@ def exchange(
     posterior = Posterior(wrapped(Scalar, log_prior, "log_prior"), likelihood, observed(data))
     auxiliary = AuxiliaryData(
         likelihood,
-        wrapped(Function, simulate, "simulate"),
+        wrapped(Function, returning(simulate, data), "simulate"),
         data,
         None if draw is None else wrapped(Function, draw, "draw of exchange"),
     )

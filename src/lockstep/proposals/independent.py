@@ -56,9 +56,12 @@ class IndependentNormal:
         return Candidate(candidate, -0.5 * jnp.sum(z**2, axis=-1))
 
     def __call__(self, noise: Candidate, position: Position) -> tuple[Position, Array]:
-        centred = flat.flatten(position, namespace(noise.log_density)) - self.mean
+        array_module = namespace(noise.log_density)
+        centred = flat.flatten(position, array_module) - self.mean
         if np.ndim(self.scale) < 2:
             z = centred / self.scale
+        elif array_module is np:
+            z = np.linalg.solve(self.scale, centred)
         else:
             z = jax.scipy.linalg.solve_triangular(self.scale, centred, lower=True)
         return noise.position, -0.5 * (z * z).sum() - noise.log_density

@@ -5,6 +5,7 @@ from __future__ import annotations
 import jax
 import jax.random as jr
 import jax.scipy.linalg
+import numpy as np
 
 from lockstep import flat
 from lockstep.parts import part, set_field
@@ -64,4 +65,6 @@ class UniformWalk:
 
 
 def _add(position: Position, increment: Position) -> Position:
+    if isinstance(position, (np.ndarray, np.generic)):
+        return position + increment
     return jax.tree.map(lambda here, step: here + step, position, increment)

@@ -134,9 +134,10 @@ class Carried:
     def __call__(
         self, noise: Any, position: Position, memory: Memory, candidate: Position, log_proposal_ratio: Array
     ) -> tuple[Array, Memory]:
-        if self.correlation is not None:
-            root = (1 - self.correlation**2) ** 0.5
-            noise = jax.tree.map(lambda old, new: self.correlation * old + root * new, memory.noise, noise)
+        if self.correlation is None:
+            value = self.evaluate(noise, candidate)
+            return log_proposal_ratio + (value - memory), value
+        root = (1 - self.correlation**2) ** 0.5
+        noise = jax.tree.map(lambda old, new: self.correlation * old + root * new, memory.noise, noise)
         candidate_memory = self.init(noise, candidate)
-        value, old_value = (m if self.correlation is None else m.value for m in (candidate_memory, memory))
-        return log_proposal_ratio + (value - old_value), candidate_memory
+        return log_proposal_ratio + (candidate_memory.value - memory.value), candidate_memory

@@ -55,6 +55,8 @@ def estimated(estimator: Any, noise: Any, position: Position, candidate: Positio
             f"estimator returned {type(estimate).__name__}; it must return "
             f"ls.Estimate(value, bias, variance, third, count)"
         )
+    if type(estimate.value) is type(estimate.bias) is type(estimate.variance) is np.float64:
+        return estimate
     for name in ("value", "bias", "variance"):
         if np.ndim(getattr(estimate, name)):
             raise ValueError(

@@ -9,7 +9,7 @@ import jax.random as jr
 import numpy as np
 
 from lockstep.kernel import require_protocol
-from lockstep.parts import namespace, part
+from lockstep.parts import choose, namespace, part
 from lockstep.types import Array, Key, Memory, Position, Randomization, Ratio, Shape
 
 
@@ -60,9 +60,8 @@ class Randomized:
         if self.base is None:
             return log_proposal_ratio + weight, memory
         # The weight goes through the base as the proposal ratio does: the universal rule has both inside its minimum.
-        array_module = namespace(weight)
-        is_number = ~array_module.isnan(weight)
-        log_proposal_ratio = log_proposal_ratio + array_module.where(is_number, weight, 0.0)
+        is_number = ~namespace(weight).isnan(weight)
+        log_proposal_ratio = log_proposal_ratio + choose(is_number, weight, 0.0)
         log_ratio, *rest = self.base(noise_base, position, memory, candidate, log_proposal_ratio)
         # Where the base forbids the candidate, a weight that cannot be computed there does not matter.
-        return array_module.where(is_number | (log_ratio == -np.inf), log_ratio, np.nan), *rest
+        return choose(is_number | (log_ratio == -np.inf), log_ratio, np.nan), *rest

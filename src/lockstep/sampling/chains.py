@@ -20,6 +20,7 @@ from lockstep.precision import canonical, double_precision
 from lockstep.sampling import driver
 from lockstep.sampling.directory import Point, Writer, open_run
 from lockstep.sampling.driver import Output
+from lockstep.sampling.drivers import driver_of
 from lockstep.sampling.errors import DamagedError
 from lockstep.sampling.interrupt import Interrupted, Stop
 from lockstep.sampling.problems import require_ratios, warn_of_ratios
@@ -195,10 +196,11 @@ def advance(kernel: Any, chain_keys: Any, state: Any, block: driver.Block, past:
     ``past`` holds the leaves of the info of a draw that the block continues.
     """
     is_thinned = block.thin > 1
-    state, output = driver.advance(kernel, chain_keys, state, block, past=past, cells=cells, is_thinned=is_thinned)
+    driving = driver_of(kernel)
+    state, output = driving.advance(kernel, chain_keys, state, block, past=past, cells=cells, is_thinned=is_thinned)
     used = slice(0, (block.phase + block.steps - 1) // block.thin + 1)
     output = jax.tree.map(lambda leaf: np.swapaxes(np.asarray(leaf)[used], 0, 1), output)
-    return jax.block_until_ready(state), output
+    return state, output
 
 
 def drive(
@@ -215,9 +217,10 @@ def drive(
     total, chains = task.warmup + task.draws * task.thin, len(chain_keys)
     if point.step >= total:
         return point
-    cells = driver.cells_per_block(kernel, chain_keys, point.state, total - point.step)
-    limit = driver.CELL
-    nothing = driver.no_info(kernel, chain_keys, point.state) if task.thin > 1 else None
+    driving = driver_of(kernel)
+    cells = driving.cells_per_block(kernel, chain_keys, point.state, total - point.step)
+    limit = driving.FEWEST_STEPS
+    nothing = driving.no_info(kernel, chain_keys, point.state) if task.thin > 1 else None
     _require_alike(point.pending, nothing, task.directory)
     try:
         while point.step < total and not stop.is_wanted:
@@ -227,7 +230,7 @@ def drive(
             room = cells * driver.CELL - point.step % driver.CELL
             steps = min(end - point.step, room, limit)
             phase = 0 if is_warmup else (point.step - task.warmup) % task.thin
-            compiled_before = _compilations()
+            compiled_before = driving.compilations()
             block_began = time.perf_counter()
             block = driver.Block(point.step, steps, task.thin, phase)
             past: Any = point.pending if phase else nothing
@@ -246,8 +249,8 @@ def drive(
             for keeper in keepers:
                 keeper.reach(point, is_last=point.step == total)
             shown.update(point.step * chains, str(totals))
-            if _compilations() == compiled_before:
-                limit = max(driver.CELL, int(steps * SECONDS_PER_BLOCK / max(now - block_began, 1e-9)))
+            if driving.compilations() == compiled_before:
+                limit = max(driving.FEWEST_STEPS, int(steps * SECONDS_PER_BLOCK / max(now - block_began, 1e-9)))
     finally:
         # Stopped, or an error in a user's function: what was computed is kept.
         for keeper in keepers:
@@ -268,10 +271,6 @@ def whole_draws(output: Output, phase: int, steps: int, thin: int) -> tuple[Outp
     count, is_begun = (phase + steps) // thin, (phase + steps) % thin > 0
     pending = [np.array(leaf[:, -1]) for leaf in jax.tree.leaves(output.info)] if is_begun else None
     return jax.tree.map(lambda leaf: leaf[:, :count], output), pending
-
-
-def _compilations() -> int:
-    return int(driver.advance._cache_size())  # type: ignore[attr-defined]
 
 
 class Collector:

@@ -17,6 +17,7 @@ import jax.random as jr
 import numpy as np
 from jax.extend.core import jaxprs_in_params
 
+from lockstep.boxes import own_errors
 from lockstep.types import Array, Key, Position
 
 CELL = 64
@@ -24,6 +25,7 @@ MOST_UPDATES = 2**18  # of all chains together in one block
 MOST_CELLS = 1024
 MOST_NOISE = 2**23  # bytes of noise, and of what it is made of, in one block (but always at least one cell a chain)
 MOST_OUTPUT = 2**26  # bytes of draws in one block
+FEWEST_STEPS = CELL  # of a block
 
 
 class Block(NamedTuple):
@@ -42,7 +44,6 @@ class Output(NamedTuple):
     info: Any
 
 
-@functools.partial(jax.jit, static_argnames=("cells", "is_thinned"))
 def advance(
     kernel: Any, chain_keys: Key, state: Any, block: Block, past: Any = None, *, cells: int, is_thinned: bool
 ) -> tuple[Any, Output]:
@@ -51,7 +52,36 @@ def advance(
     With ``is_thinned`` the info is gathered over the interval of each draw. ``past`` holds the leaves of the info of a
     draw that the last block began and this one continues (`no_info` if there is none): sums are then taken in one
     order, wherever blocks end.
+
+    What a batched black box raises arrives as itself.
     """
+    with own_errors(kernel):
+        return jax.block_until_ready(
+            _advance(kernel, chain_keys, state, block, past, cells=cells, is_thinned=is_thinned)
+        )
+
+
+def compilations() -> int:
+    """How many programs there are so far: a block that added one tells nothing about the speed of the next."""
+    return int(_advance._cache_size())  # type: ignore[attr-defined]
+
+
+def init(kernel: Any, positions: Position, keys: Key) -> Any:
+    """The states of all chains at their positions."""
+    with own_errors(kernel):
+        return jax.block_until_ready(_init(kernel, positions, keys))
+
+
+@jax.jit
+def _init(kernel: Any, positions: Position, keys: Key) -> Any:
+    return jax.vmap(kernel.init)(positions, keys)
+
+
+@functools.partial(jax.jit, static_argnames=("cells", "is_thinned"))
+def _advance(
+    kernel: Any, chain_keys: Key, state: Any, block: Block, past: Any, *, cells: int, is_thinned: bool
+) -> tuple[Any, Output]:
+    """The compiled block."""
     noise = block_noise(kernel, chain_keys, state, block.start // CELL, cells)
     offset = block.start % CELL
     move = jax.vmap(kernel.move)

@@ -11,12 +11,14 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
+from lockstep.boxes import boxes, called_back
 from lockstep.coupling import Pair
 from lockstep.kernel import MetropolisHastings
 from lockstep.ratios import Carried, Estimated, Randomized, Universal
 from lockstep.types import Info, describe, one_of
 
 PROBES = 256
+FEW_PROBES = 16  # of black boxes, which may be slow
 
 
 class LockstepWarning(UserWarning):
@@ -73,6 +75,7 @@ def warn_of_ratios(kernel: Any, positions: Any, info: Any, thin: int, bad_in_war
 
 def explain(kernel: Any, position: Any) -> str:
     """Find an update from ``position`` whose ratio is no number, and say what its parts returned."""
+    kernel = called_back(kernel)
     for one, where in placed_kernels(kernel, position):
         if found := _explain_one(one, where):
             return found
@@ -90,10 +93,11 @@ def placed_kernels(kernel: Any, position: Any) -> list[tuple[MetropolisHastings,
 
 def _explain_one(kernel: MetropolisHastings, position: Any) -> str | None:
     position = jax.tree.map(jnp.asarray, position)
-    noise = kernel.noise(jr.key(0), position, (PROBES,))
+    probes = FEW_PROBES if boxes(kernel) else PROBES
+    noise = kernel.noise(jr.key(0), position, (probes,))
     candidates = jax.vmap(lambda n: kernel.proposal(n, position)[0])(noise.proposal)
     for name, values, is_bad, should in _parts(kernel.ratio, noise.ratio, position, candidates):
-        values = np.broadcast_to(np.asarray(values), (PROBES,))
+        values = np.broadcast_to(np.asarray(values), (probes,))
         where = np.flatnonzero(is_bad(values))
         if where.size:
             first = int(where[0])

@@ -92,6 +92,12 @@ class Run:
         """Means, standard deviations, ESS and R-hat of every component, and whether the kernel is exact."""
         return summarize(self)
 
+    def report(self, path: Any) -> Any:
+        """Write a self-contained HTML page about the run, and return its path; in a directory, ``report.html``."""
+        from lockstep.report import write_report
+
+        return write_report(self, path)
+
     def __repr__(self) -> str:
         thinned = f", thinned by {self.thin}" if self.thin > 1 else ""
         warmup = f" after {self.warmup:,} updates of warm-up" if self.warmup else ""

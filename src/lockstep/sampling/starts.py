@@ -13,6 +13,7 @@ from lockstep.arguments import shapes
 from lockstep.functions import Function
 from lockstep.parts import is_floating, is_key, part
 from lockstep.precision import canonical
+from lockstep.sampling.drivers import driver_of
 from lockstep.sampling.problems import placed_kernels
 from lockstep.types import Key, Position, describe, one_of
 
@@ -42,11 +43,11 @@ def initial_states(kernel: Any, initial: Any, chains: int, key: Key, first: int 
     keys = _chain_keys(key_memory, group.stop)[group]
     _require_proposable(kernel, positions, chains, keys[0])
     for one, places in placed_kernels(kernel, positions):
-        state = _init(one, places, keys)
+        state = driver_of(kernel).init(one, places, keys)
         message = f"{_remembered_name(one)} is {{value}} at the initial position"
         remedy = "start where it is finite, inside the support"
         _require_finite(state, positions, chains, message, remedy)
-    return _init(kernel, positions, keys)
+    return driver_of(kernel).init(kernel, positions, keys)
 
 
 def _require_proposable(kernel: Any, positions: Position, chains: int, key: Key) -> None:
@@ -67,11 +68,6 @@ def _remembered_name(kernel: Any) -> str:
 
 def _chain_keys(key: Key, chains: int) -> Key:
     return jax.vmap(lambda chain: jr.fold_in(key, chain))(jnp.arange(chains))
-
-
-@jax.jit
-def _init(kernel: Any, positions: Position, keys: Key) -> Any:
-    return jax.vmap(kernel.init)(positions, keys)
 
 
 def _positions(initial: Any, chains: int, keys: Key, group: slice) -> Position:

@@ -10,6 +10,7 @@ from pathlib import Path
 from string import Template
 from typing import NamedTuple
 
+from lockstep.report.html import base_style, definitions, items
 from lockstep.studies.nicholls2012.expected import CAVEAT
 from lockstep.studies.nicholls2012.table import COLUMNS, NEAR, Row
 
@@ -30,12 +31,13 @@ def write_report(
     page = template.substitute(
         version=html.escape(facts["version"]),
         size=html.escape(facts["size"]),
-        findings="\n".join(f"<li>{html.escape(text)}</li>" for text in findings),
+        style=base_style(),
+        findings=items(findings),
         caveat=html.escape(CAVEAT),
         heads="".join(f"<th>{html.escape(name)}</th>" for name in COLUMNS),
         rows="\n".join(_rows(rows)),
         figures="\n".join(_figure(number, one) for number, one in enumerate(illustrations, 1)),
-        facts="\n".join(f"<dt>{html.escape(name)}</dt><dd>{html.escape(text)}</dd>" for name, text in facts.items()),
+        facts=definitions(facts),
     )
     path.write_text(page, encoding="utf-8")
 

@@ -1,0 +1,79 @@
+"""The black boxes in a kernel: whether there are any, and how they are called."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from lockstep.black_box import BlackBox, Callee, replaced
+
+
+def is_box(node: Any) -> bool:
+    """Whether a node is a black box."""
+    return isinstance(node, BlackBox)
+
+
+def boxes(tree: Any) -> list[BlackBox]:
+    """The black boxes in a kernel or a part of one."""
+    return [node for node in jax.tree.leaves(tree, is_leaf=is_box) if is_box(node)]
+
+
+def is_interpreted(tree: Any) -> bool:
+    """Whether a kernel has a black box that compiled code cannot call."""
+    return any(not box.is_callback for box in boxes(tree))
+
+
+def called_back(tree: Any) -> Any:
+    """The same with black boxes that compiled code calls back, one point after the other: for checks, not for speed."""
+    return _map_boxes(lambda box: replaced(box, is_callback=True), tree)
+
+
+def forgotten(tree: Any) -> Any:
+    """The same without the users' functions in its black boxes: what draws noise is then compiled only once."""
+    return _map_boxes(lambda box: replaced(box, callee=_NOTHING), tree)
+
+
+def returning(function: Any, like: Any) -> Any:
+    """A black box that returns what looks like ``like``; other functions as they are."""
+    if not is_box(function):
+        return function
+    leaves, structure = jax.tree.flatten(like)
+    wanted = tuple(jax.ShapeDtypeStruct(np.shape(leaf), jnp.result_type(leaf)) for leaf in leaves)
+    return replaced(function, like=(wanted, structure))
+
+
+def vectorized(function: Any) -> Any:
+    """A black box one call of which makes all samples; other functions as they are."""
+    return replaced(function, is_vectorized=True) if is_box(function) else function
+
+
+@contextmanager
+def own_errors(tree: Any) -> Iterator[None]:
+    """Let what a black box raises in compiled code arrive as itself; the scope must wait for the code's result."""
+    callees = [box.callee for box in boxes(tree) if box.is_callback]
+    for callee in callees:
+        callee.raised, callee.is_deferring = None, True
+    try:
+        yield
+        for callee in callees:
+            if callee.raised is not None:
+                raise callee.raised
+    finally:
+        for callee in callees:
+            callee.raised, callee.is_deferring = None, False
+
+
+def _nothing(*arguments: Any) -> Any:
+    raise TypeError("a black box cannot draw noise, which is always compiled")
+
+
+_NOTHING = Callee(_nothing)
+
+
+def _map_boxes(change: Any, tree: Any) -> Any:
+    return jax.tree.map(lambda node: change(node) if is_box(node) else node, tree, is_leaf=is_box)

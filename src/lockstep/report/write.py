@@ -1,0 +1,108 @@
+"""Write the page of a run."""
+
+from __future__ import annotations
+
+import html
+import json
+from pathlib import Path
+from string import Template
+from typing import Any
+
+import numpy as np
+
+from lockstep.parts import show
+from lockstep.report.content import MOST_COMPONENTS, components, plots
+from lockstep.report.findings import findings, is_suspicious
+from lockstep.report.html import base_style, definitions, items, resource
+
+MOST_ROWS = 200
+
+
+def write_report(run: Any, path: Any) -> Path:
+    """Write a self-contained HTML page about a run, and return where it is.
+
+    Findings in plain words come first; then traces with linked zoom, densities, ranks, acceptance, separations and
+    coalescences of coupled chains, and the table of diagnostics. The page needs no network.
+
+    Parameters
+    ----------
+    run
+        What `ls.sample` or `ls.load` returned.
+    path
+        The file to write; in a directory, ``report.html``.
+    """
+    if not hasattr(run, "positions") or not hasattr(run, "info"):
+        raise TypeError(f"run must be what ls.sample or ls.load returned, not {run!r}")
+    path = Path(path)
+    path = path / "report.html" if path.is_dir() else path
+    summary = run.summary()
+    page = Template(resource("page.html")).substitute(
+        style=base_style() + resource("page.css"),
+        title=html.escape(_title(run)),
+        lead=html.escape(_lead(run)),
+        findings=items(findings(run, summary)),
+        table=_table(summary.table),
+        facts=definitions(_facts(run)),
+        data=json.dumps(plots(run), allow_nan=False).replace("</", "<\\/"),
+        script=resource("plots.js"),
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(page, encoding="utf-8")
+    return path
+
+
+def _title(run: Any) -> str:
+    kernel = getattr(run, "kernel", None)
+    names = {"Coupled": "Two coupled chains", "Shadowed": "An exact chain and its shadow"}
+    return names.get(type(kernel).__name__, "A run") + " in Lockstep"
+
+
+def _lead(run: Any) -> str:
+    thinned = f", thinned by {run.thin}" if run.thin > 1 else ""
+    pairs = "pairs of chains" if type(run.info).__name__ == "CoupledInfo" else "chains"
+    return (
+        f"{run.chains} {pairs if run.chains > 1 else pairs.replace('chains', 'chain').replace('pairs', 'pair')} × "
+        f"{run.draws:,} draws{thinned}; acceptance {run.acceptance:.2f}."
+    )
+
+
+def _table(table: Any) -> str:
+    """The diagnostics, a row for each component; numbers that need attention stand out."""
+    heads = "".join(f"<th scope='col'>{html.escape(str(name))}</th>" for name in table.columns)
+    rows = []
+    for label, row in table.head(MOST_ROWS).iterrows():
+        cells = "".join(
+            f'<td data-name="{html.escape(str(column))}"{_kind(column, value)}>{html.escape(_number(value))}</td>'
+            for column, value in row.items()
+        )
+        rows.append(f"<tr><th scope='row'>{html.escape(str(label))}</th>{cells}</tr>")
+    more = f"<p>{len(table) - MOST_ROWS:,} more rows are left out.</p>" if len(table) > MOST_ROWS else ""
+    body = "\n".join(rows)
+    return f"<table><thead><tr><th></th>{heads}</tr></thead>\n<tbody>{body}</tbody></table>{more}"
+
+
+def _kind(column: Any, value: Any) -> str:
+    return ' class="far"' if is_suspicious(str(column), value) else ""
+
+
+def _number(value: Any) -> str:
+    return f"{value:,.4g}" if isinstance(value, (float, np.floating)) else str(value)
+
+
+def _facts(run: Any) -> dict[str, str]:
+    from lockstep import __version__
+
+    kernel = getattr(run, "kernel", None)
+    count = len(components(run))
+    facts = {
+        "kernel": show(kernel) if kernel is not None else "not kept with the run",
+        "chains": f"{run.chains}, of {run.draws:,} draws each",
+        "warm-up": f"{run.warmup:,} updates",
+        "thinning": f"{run.thin} update{'s' * (run.thin > 1)} a draw",
+        "seed": str(run.seed),
+        "time": f"{run.seconds:,.1f} s",
+        "version": f"Lockstep {__version__}",
+    }
+    if count > MOST_COMPONENTS:
+        facts["plots"] = f"of the first {MOST_COMPONENTS} of {count} components"
+    return facts
