@@ -20,3 +20,6 @@ autodoc_member_order = "bysource"
 napoleon_google_docstring = False
 napoleon_use_param = False
 napoleon_use_rtype = False
+
+# Python's own documentation is not linked.
+nitpick_ignore = [("py:class", "pathlib.Path")]

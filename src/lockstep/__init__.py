@@ -46,7 +46,16 @@ if TYPE_CHECKING:
         Randomized as Randomized,
         Universal as Universal,
     )
-    from lockstep.sampling import LockstepWarning as LockstepWarning, Run as Run, Starts as Starts, sample as sample
+    from lockstep.sampling import (
+        Interrupted as Interrupted,
+        LockstepWarning as LockstepWarning,
+        Run as Run,
+        RunDirectoryError as RunDirectoryError,
+        Starts as Starts,
+        load as load,
+        sample as sample,
+    )
+    from lockstep.sampling.sweep import Sweep as Sweep, sweep as sweep
     from lockstep.types import Estimate as Estimate, Info as Info, Noise as Noise, State as State
 
 __version__ = "0.1.0"
@@ -63,7 +72,8 @@ _NAMES = {
     "lockstep.proposals": "Component Finite Independent IndependentNormal IndependentUniform RandomWalk UniformWalk",
     "lockstep.randomizations": "Density tempering",
     "lockstep.ratios": "Carried Estimated Randomized Universal",
-    "lockstep.sampling": "LockstepWarning Run Starts sample",
+    "lockstep.sampling": "Interrupted LockstepWarning Run RunDirectoryError Starts load sample",
+    "lockstep.sampling.sweep": "Sweep sweep",
     "lockstep.types": "Estimate Info Noise State",
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}

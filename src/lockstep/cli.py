@@ -1,8 +1,12 @@
 """The command `lockstep`.
 
 Whatever is slow to import is imported inside the command that needs it, so that `--help` answers at once.
+
+Exit codes: 0 done; 1 an error in the model or its run; 2 wrong usage; 3 the directory holds a run with other settings;
+4 another process writes to it; 5 it holds no run, or a damaged one; 6 it cannot be written; 130 stopped by Ctrl-C.
 """
 
+import json
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -28,7 +32,104 @@ def options(
     ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
-    """Sample when the Metropolis-Hastings log ratio can only be estimated."""
+    """Sample when the Metropolis-Hastings log ratio can only be estimated.
+
+    Exit codes: 0 done, 1 error, 2 usage, 3 other settings, 4 locked, 5 no run
+    or a damaged one, 6 not writable, 130 interrupted.
+    """
+
+
+Directory = Annotated[Path, typer.Argument(metavar="DIR", help="The directory of a run.")]
+
+
+@app.command()
+def run(
+    model: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODEL.PY",
+            help="A file that defines `kernel` and `initial`, or a function that returns them (file.py:function).",
+        ),
+    ],
+    draws: Annotated[int, typer.Option(min=1, help="Draws of each chain.")] = 1000,
+    chains: Annotated[int, typer.Option(min=1, help="Number of chains.")] = 4,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of all random numbers.")] = 0,
+    warmup: Annotated[int, typer.Option(min=0, help="Updates to forget before the first draw.")] = 0,
+    thin: Annotated[int, typer.Option(min=1, help="Updates for each draw.")] = 1,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Directory of the run. Default: runs/MODEL.")
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, help="Processes to share the chains between. Default: one, all chains together."),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
+) -> None:
+    """Run chains of a model; the same command again resumes, with more draws it extends."""
+    from lockstep.model_file import load_model
+    from lockstep.sampling.chains import make_task, run_chains, stopped
+    from lockstep.sampling.groups import is_grouped, run_groups
+
+    kernel, initial = load_model(model)
+    out = out or Path("runs") / Path(model.partition(".py")[0]).name
+    task = make_task(kernel, initial, draws, chains, seed, warmup, thin, out)
+    if workers is not None or is_grouped(out):
+        outcome = run_groups(task, workers, not quiet, is_collected=False)
+    else:
+        outcome = run_chains(task, not quiet, is_collected=False)
+    if not outcome.is_complete:
+        typer.echo(f"{str(stopped(task, outcome.totals, None)).partition(';')[0]}; all of it is in {out}.", err=True)
+        typer.echo("The same command again goes on.", err=True)
+        raise typer.Exit(130)
+    if outcome.totals.bad:
+        typer.echo(f"Warning: {outcome.totals.bad_share:.2%} of the log ratios were NaN or infinite.", err=True)
+    typer.echo(f"{out}: {chains} chains of {draws:,} draws, acceptance {outcome.totals.acceptance:.2f}")
+
+
+@app.command()
+def status(
+    directory: Directory,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+) -> None:
+    """Tell how far a run is, or all runs of a sweep, living or not."""
+    from lockstep.sampling.status import report_lines, run_directories, to_dict
+
+    found = run_directories(directory)
+    if as_json:
+        typer.echo(
+            json.dumps([to_dict(one) for one in found] if found[0].directory != directory else to_dict(found[0]))
+        )
+        return
+    for one in found:
+        typer.echo("\n".join(report_lines(one)))
+
+
+@app.command()
+def summary(directory: Directory) -> None:
+    """Print means, deviations, ESS and R-hat of a run, and separation times of a coupled one."""
+    import lockstep as ls
+
+    loaded = ls.load(directory)
+    typer.echo(repr(loaded.summary()))
+    if hasattr(loaded.info, "marks"):
+        typer.echo(repr(ls.separation.summary(loaded)))
+
+
+@app.command()
+def export(
+    directory: Directory,
+    to: Annotated[
+        Path | None, typer.Option("--to", metavar="FILE", help="Where: FILE.nc (netCDF) or FILE.zarr. Default: DIR.nc.")
+    ] = None,
+) -> None:
+    """Write a run as netCDF or Zarr, for ArviZ, xarray and others."""
+    import lockstep as ls
+
+    to = to or directory.with_name(f"{directory.name}.nc")
+    if to.suffix not in (".nc", ".zarr"):
+        raise typer.BadParameter(f"{to} ends neither in .nc nor in .zarr", param_hint="--to")
+    loaded = ls.load(directory)
+    typer.echo(loaded.to_netcdf(to) if to.suffix == ".nc" else loaded.to_zarr(to))
 
 
 @app.command()
@@ -88,10 +189,25 @@ def report(
 
 def main() -> None:
     """Run the command; an error is one line, unless `--debug` asks for its traceback."""
+    arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
     try:
-        app()
+        app(arguments)
     except Exception as error:
-        if "--debug" in sys.argv:
+        if "--debug" in sys.argv[1:]:
             raise
-        typer.echo(f"Error: {str(error) or type(error).__name__}", err=True)
-        raise SystemExit(1) from None
+        kind = "" if _exit_code(error) > 1 else f"{type(error).__name__}: "
+        typer.echo(f"Error: {kind}{str(error) or type(error).__name__}", err=True)
+        raise SystemExit(_exit_code(error)) from None
+
+
+def _exit_code(error: Exception) -> int:
+    from lockstep.sampling import errors
+
+    codes = {
+        errors.MismatchError: 3,
+        errors.LockedError: 4,
+        errors.DamagedError: 5,
+        errors.NoRunError: 5,
+        errors.StorageError: 6,
+    }
+    return codes.get(type(error), 1)  # type: ignore[arg-type]

@@ -1,8 +1,11 @@
-"""Running kernels: the entry point, the compiled driver, and the result."""
+"""Running kernels: the entry points, the drivers, run directories, and the result."""
 
 from lockstep.sampling.chains import sample
+from lockstep.sampling.errors import RunDirectoryError
+from lockstep.sampling.interrupt import Interrupted
+from lockstep.sampling.loading import load
 from lockstep.sampling.problems import LockstepWarning
 from lockstep.sampling.run import Run
 from lockstep.sampling.starts import Starts
 
-__all__ = ["LockstepWarning", "Run", "Starts", "sample"]
+__all__ = ["Interrupted", "LockstepWarning", "Run", "RunDirectoryError", "Starts", "load", "sample"]

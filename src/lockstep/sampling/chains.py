@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from collections.abc import Sequence
+from contextlib import ExitStack
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -14,11 +18,18 @@ from lockstep.arguments import whole
 from lockstep.kernel import require_protocol
 from lockstep.precision import canonical, double_precision
 from lockstep.sampling import driver
+from lockstep.sampling.directory import Point, Writer, open_run
+from lockstep.sampling.driver import Output
 from lockstep.sampling.drivers import driver_of
-from lockstep.sampling.problems import count_bad, infos, require_ratios, warn_of_ratios
+from lockstep.sampling.errors import DamagedError
+from lockstep.sampling.interrupt import Interrupted, Stop
+from lockstep.sampling.problems import require_ratios, warn_of_ratios
 from lockstep.sampling.progress import Progress
 from lockstep.sampling.run import Run
+from lockstep.sampling.segments import read_output
 from lockstep.sampling.starts import initial_states
+from lockstep.sampling.task import Task
+from lockstep.sampling.totals import Totals
 from lockstep.types import Kernel
 
 SECONDS_PER_BLOCK = 1.0
@@ -33,12 +44,17 @@ def sample(
     seed: int = 0,
     warmup: int = 0,
     thin: int = 1,
+    directory: str | PathLike[str] | None = None,
+    executor: Any = None,
     progress: bool | None = None,
 ) -> Run:
     """Run chains of a kernel and keep their draws.
 
     Everything is computed in double precision, in a scope of its own. The noise of a step depends on the seed, the
     chain and the step alone; a longer run begins with the draws of a shorter one.
+
+    Ctrl-C stops at the end of a block of about a second and raises `ls.Interrupted` (a ``KeyboardInterrupt``), whose
+    ``run`` holds the draws so far.
 
     Parameters
     ----------
@@ -57,6 +73,14 @@ def sample(
         How many updates to take and forget before the first draw.
     thin
         How many updates to take for each draw.
+    directory
+        Makes the run durable: draws are committed to this directory as they come. The same call again goes on where
+        the last one stopped, or was killed, and with more ``draws`` extends the run; `ls.load` opens it. Another
+        kernel, seed or start is refused.
+    executor
+        Where to run: a ``concurrent.futures.Executor`` of any make, or a number of processes on this machine. The
+        chains are then computed as up to 64 tasks; which chains form a task depends on ``chains`` alone, so that all
+        executors give the same draws, bit for bit. None: all chains together, in this process.
     progress
         True: a progress bar, or plain lines where there is no terminal. False: nothing. None: a bar on a terminal.
 
@@ -73,74 +97,205 @@ def sample(
     >>> run.positions.shape
     (4, 500, 2)
     """
+    task = make_task(kernel, initial, draws, chains, seed, warmup, thin, directory)
+    from lockstep.sampling.groups import is_grouped, run_groups
+
+    if executor is not None or is_grouped(task.directory):
+        outcome = run_groups(task, executor, progress)
+    else:
+        outcome = run_chains(task, progress)
+    return finished(task, outcome)
+
+
+def make_task(
+    kernel: Any,
+    initial: Any,
+    draws: int,
+    chains: int,
+    seed: int,
+    warmup: int,
+    thin: int,
+    directory: str | PathLike[str] | None,
+) -> Task:
+    """The arguments of a run, checked."""
     require_protocol(kernel, Kernel, "kernel", "a kernel such as ls.standard(log_density, proposal)")
     draws, chains = whole(draws, "draws", 1), whole(chains, "chains", 1)
     warmup, thin = whole(warmup, "warmup", 0), whole(thin, "thin", 1)
     seed = whole(seed, "seed", 0, most=MOST_SEED)
-    started = time.perf_counter()
+    path = None if directory is None else Path(directory)
+    return Task(kernel, initial, draws, chains, seed, warmup, thin, path)
+
+
+class Outcome(NamedTuple):
+    """What running a task leaves: draws (None if they were only written to disk), counts, and whether it is whole."""
+
+    output: Output | None
+    totals: Totals
+    is_complete: bool
+
+
+def finished(task: Task, outcome: Outcome) -> Run:
+    """The run of an outcome, with a warning of what its user should know; an incomplete one is raised."""
+    run = None
+    if outcome.output is not None:
+        run = Run(
+            *outcome.output, task.kernel, task.seed, task.warmup, task.thin, outcome.totals.seconds, task.directory
+        )
+    if not outcome.is_complete:
+        raise stopped(task, outcome.totals, run)
+    assert run is not None
     with double_precision():
-        compiled = canonical(kernel, "kernel")
-        key_start, key_run = jr.split(jr.key(seed))
-        chain_keys = jax.vmap(lambda chain: jr.fold_in(key_run, chain))(jnp.arange(chains))
-        state = initial_states(compiled, initial, chains, key_start)
-        with Progress((warmup + draws * thin) * chains, "sampling", progress) as shown:
-            positions, info, bad_in_warmup = _drive(compiled, chain_keys, state, warmup, draws, thin, shown)
-        warn_of_ratios(compiled, positions, info, thin, bad_in_warmup)
-    return Run(positions, info, kernel, seed, warmup, thin, time.perf_counter() - started)
+        compiled = canonical(task.kernel, "kernel")
+        warn_of_ratios(compiled, run.positions, run.info, task.thin, outcome.totals.bad_in_warmup)
+    return run
 
 
-def _drive(
-    kernel: Any, chain_keys: Any, state: Any, warmup: int, draws: int, thin: int, shown: Progress
-) -> tuple[Any, Any, int]:
-    """Blocks of about a second, one after the other: positions, info, and the number of bad ratios in the warm-up."""
-    total, chains = warmup + draws * thin, len(chain_keys)
-    driving = driver_of(kernel)
-    cells = driving.cells_per_block(kernel, chain_keys, state, total)
-    collector: Collector | None = None
-    step, limit, accepted, ratios, bad_in_warmup = 0, driving.FEWEST_STEPS, 0, 0, 0
-    while step < total:
-        # A block ends at a whole cell, or where the warm-up or the run ends.
-        end = warmup if step < warmup else total
-        room = cells * driver.CELL - step % driver.CELL
-        steps = min(end - step, room, limit)
-        phase = (step - warmup) % thin if step >= warmup else 0
-        compiled_before = driving.compilations()
+def stopped(task: Task, totals: Totals, run: Run | None) -> Interrupted:
+    """What to raise when a run was stopped: how far it came, and how to go on."""
+    where = f"stopped after {totals.updates:,} of {task.chains * (task.warmup + task.draws * task.thin):,} updates"
+    error = Interrupted(
+        f"{where}; all of them are kept in {task.directory}. Call again with the same arguments to go on"
+        if task.directory is not None
+        else f"{where}; the draws so far are the `run` of this exception. A run with a directory could be resumed"
+    )
+    error.run = run
+    return error
+
+
+def run_chains(task: Task, progress: bool | None, is_collected: bool = True) -> Outcome:
+    """Run the chains of a task here, from where its directory stands."""
+    with ExitStack() as stack:
         began = time.perf_counter()
-        block = driver.Block(step, steps, thin, phase)
-        state, output = driving.advance(kernel, chain_keys, state, block, cells=cells, is_thinned=thin > 1)
-        seconds = time.perf_counter() - began
-        used = slice(0, (phase + steps - 1) // thin + 1)
-        output = jax.tree.map(lambda leaf: np.swapaxes(np.asarray(leaf)[used], 0, 1), output)  # noqa: B023
-        if step == 0:
-            require_ratios(kernel, state, output.info)
-        if step < warmup:
-            bad_in_warmup += count_bad(output.info, steps * chains)
-        else:
-            collector = collector or Collector(output, chains, draws)
-            collector.add(output, (step - warmup) // thin, is_continued=phase > 0)
-        step += steps
-        accepted += sum(int(leg.is_accepted.sum()) for leg in infos(output.info))
-        ratios += sum(steps * chains * int(np.prod(leg.is_accepted.shape[2:])) for leg in infos(output.info))
-        shown.update(step * chains, f"acceptance {accepted / max(ratios, 1):.2f}")
-        if driving.compilations() == compiled_before:
-            limit = max(driving.FEWEST_STEPS, int(steps * SECONDS_PER_BLOCK / max(seconds, 1e-9)))
-    assert collector is not None
-    return *collector.output, bad_in_warmup
+        stack.enter_context(double_precision())
+        kernel = canonical(task.kernel, "kernel")
+        key_start, key_run = jr.split(jr.key(task.seed))
+        numbers = jnp.arange(task.first, task.first + task.count)
+        chain_keys = jax.vmap(lambda chain: jr.fold_in(key_run, chain))(numbers)
+        state = initial_states(kernel, task.initial, task.chains, key_start, task.first, task.count)
+        point, writer = Point(0, state, None, Totals()), None
+        collector = Collector(task.count, task.draws) if is_collected else None
+        if task.directory is not None:
+            record = stack.enter_context(open_run(task.directory, task.configuration(), task.about()))
+            writer = Writer(task.directory, record, task.draws)
+            point = writer.resume(state) or point
+            for segment in writer.segments if collector is not None else ():
+                if segment.draws:
+                    collector.add(read_output(segment))  # type: ignore[union-attr]
+        shown = stack.enter_context(Progress(task.updates, "sampling", progress, point.step * task.count))
+        stop = stack.enter_context(Stop(shown.is_shown, task.stop_file))
+        keepers = [keeper for keeper in (collector, writer) if keeper is not None]
+        point = drive(kernel, chain_keys, point, task, keepers, shown, stop, began)
+        output = None if collector is None else collector.taken(state.position)
+        return Outcome(output, point.totals, point.step >= task.warmup + task.draws * task.thin)
+
+
+def advance(kernel: Any, chain_keys: Any, state: Any, block: driver.Block, past: Any, cells: int) -> tuple[Any, Output]:
+    """Take the steps of a block with all chains: states, and an output with leading axes (chains, draws).
+
+    The one place where a driver is called; every driver takes these arguments and has leading axes (slots, chains).
+    ``past`` holds the leaves of the info of a draw that the block continues.
+    """
+    is_thinned = block.thin > 1
+    driving = driver_of(kernel)
+    state, output = driving.advance(kernel, chain_keys, state, block, past=past, cells=cells, is_thinned=is_thinned)
+    used = slice(0, (block.phase + block.steps - 1) // block.thin + 1)
+    output = jax.tree.map(lambda leaf: np.swapaxes(np.asarray(leaf)[used], 0, 1), output)
+    return state, output
+
+
+def drive(
+    kernel: Any,
+    chain_keys: Any,
+    point: Point,
+    task: Task,
+    keepers: Sequence[Any],
+    shown: Progress,
+    stop: Stop,
+    began: float,
+) -> Point:
+    """Blocks of about a second, one after the other, until the task is done or is to stop; what they leave is kept."""
+    total, chains = task.warmup + task.draws * task.thin, len(chain_keys)
+    if point.step >= total:
+        return point
+    driving = driver_of(kernel)
+    cells = driving.cells_per_block(kernel, chain_keys, point.state, total - point.step)
+    limit = driving.FEWEST_STEPS
+    nothing = driving.no_info(kernel, chain_keys, point.state) if task.thin > 1 else None
+    _require_alike(point.pending, nothing, task.directory)
+    try:
+        while point.step < total and not stop.is_wanted:
+            # A block ends at a whole cell, or where the warm-up or the run ends.
+            is_warmup = point.step < task.warmup
+            end = task.warmup if is_warmup else total
+            room = cells * driver.CELL - point.step % driver.CELL
+            steps = min(end - point.step, room, limit)
+            phase = 0 if is_warmup else (point.step - task.warmup) % task.thin
+            compiled_before = driving.compilations()
+            block_began = time.perf_counter()
+            block = driver.Block(point.step, steps, task.thin, phase)
+            past: Any = point.pending if phase else nothing
+            state, output = advance(kernel, chain_keys, point.state, block, past, cells)
+            now = time.perf_counter()
+            if point.step == 0:
+                require_ratios(kernel, state, output.info)
+            before = jax.tree.unflatten(jax.tree.structure(output.info), past) if phase else None
+            totals = point.totals.after(output.info, before, steps * chains, now - began, is_warmup)
+            pending = None
+            if not is_warmup:
+                output, pending = whole_draws(output, phase, steps, task.thin)
+                for keeper in keepers:
+                    keeper.add(output)
+            point, began = Point(point.step + steps, state, pending, totals), now
+            for keeper in keepers:
+                keeper.reach(point, is_last=point.step == total)
+            shown.update(point.step * chains, str(totals))
+            if driving.compilations() == compiled_before:
+                limit = max(driving.FEWEST_STEPS, int(steps * SECONDS_PER_BLOCK / max(now - block_began, 1e-9)))
+    finally:
+        # Stopped, or an error in a user's function: what was computed is kept.
+        for keeper in keepers:
+            keeper.reach(point, is_last=point.step > 0)
+    return point
+
+
+def _require_alike(pending: Any, nothing: Any, directory: Path | None) -> None:
+    """Refuse what a directory holds of a draw that has only begun, if it is not of this kernel."""
+    if pending is not None and nothing is not None:
+        there, here = ([(leaf.shape, leaf.dtype) for leaf in leaves] for leaves in (pending, nothing))
+        if there != here:
+            raise DamagedError(f"the last segment of {directory} holds no info of this kernel")
+
+
+def whole_draws(output: Output, phase: int, steps: int, thin: int) -> tuple[Output, Any]:
+    """The draws that a block completes, and the info (its leaves) of a draw that it only begins."""
+    count, is_begun = (phase + steps) // thin, (phase + steps) % thin > 0
+    pending = [np.array(leaf[:, -1]) for leaf in jax.tree.leaves(output.info)] if is_begun else None
+    return jax.tree.map(lambda leaf: leaf[:, :count], output), pending
 
 
 class Collector:
-    """Arrays for all draws of a run, filled block by block."""
+    """Arrays for all draws of a run in memory, filled block by block."""
 
-    def __init__(self, like: driver.Output, chains: int, draws: int) -> None:
-        self.output = jax.tree.map(lambda leaf: np.zeros((chains, draws, *leaf.shape[2:]), leaf.dtype), like)
+    def __init__(self, chains: int, draws: int) -> None:
+        self.chains, self.draws, self.filled = chains, draws, 0
+        self.output: Output | None = None
 
-    def add(self, output: driver.Output, first: int, is_continued: bool) -> None:
-        """Put a block's draws in their place; a draw that the last block began is completed."""
-        past = jax.tree.map(lambda leaf: leaf[:, first].copy(), self.output.info)
+    def add(self, output: Output) -> None:
+        """Put draws in their place, as far as they are wanted."""
+        if self.output is None:
+            shape = (self.chains, self.draws)
+            self.output = jax.tree.map(lambda leaf: np.zeros((*shape, *leaf.shape[2:]), leaf.dtype), output)
+        count = min(jax.tree.leaves(output)[0].shape[1], self.draws - self.filled)
         for target, leaf in zip(jax.tree.leaves(self.output), jax.tree.leaves(output), strict=True):
-            target[:, first : first + leaf.shape[1]] = leaf
-        if is_continued:
-            now = jax.tree.map(lambda leaf: leaf[:, 0], output.info)
-            both = driver.gather(past, now, np.bool_(False))
-            for target, leaf in zip(jax.tree.leaves(self.output.info), jax.tree.leaves(both), strict=True):
-                target[:, first] = leaf
+            target[:, self.filled : self.filled + count] = leaf[:, :count]
+        self.filled += count
+
+    def reach(self, point: Point, is_last: bool) -> None:
+        """Nothing to do: memory is always up to date."""
+
+    def taken(self, like: Any) -> Output | None:
+        """What was gathered, with positions in the structure of a state's."""
+        if self.output is None:
+            return None
+        positions, info = jax.tree.map(lambda leaf: leaf[:, : self.filled], self.output)
+        return Output(jax.tree.unflatten(jax.tree.structure(like), jax.tree.leaves(positions)), info)

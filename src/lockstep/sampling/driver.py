@@ -45,14 +45,20 @@ class Output(NamedTuple):
 
 
 def advance(
-    kernel: Any, chain_keys: Key, state: Any, block: Block, *, cells: int, is_thinned: bool
+    kernel: Any, chain_keys: Key, state: Any, block: Block, past: Any = None, *, cells: int, is_thinned: bool
 ) -> tuple[Any, Output]:
     """Take the steps of a block with all chains; return their states, and the draws in the first slots of the output.
+
+    With ``is_thinned`` the info is gathered over the interval of each draw. ``past`` holds the leaves of the info of a
+    draw that the last block began and this one continues (`no_info` if there is none): sums are then taken in one
+    order, wherever blocks end.
 
     What a batched black box raises arrives as itself.
     """
     with own_errors(kernel):
-        return jax.block_until_ready(_advance(kernel, chain_keys, state, block, cells=cells, is_thinned=is_thinned))
+        return jax.block_until_ready(
+            _advance(kernel, chain_keys, state, block, past, cells=cells, is_thinned=is_thinned)
+        )
 
 
 def compilations() -> int:
@@ -73,19 +79,15 @@ def _init(kernel: Any, positions: Position, keys: Key) -> Any:
 
 @functools.partial(jax.jit, static_argnames=("cells", "is_thinned"))
 def _advance(
-    kernel: Any, chain_keys: Key, state: Any, block: Block, *, cells: int, is_thinned: bool
+    kernel: Any, chain_keys: Key, state: Any, block: Block, past: Any, *, cells: int, is_thinned: bool
 ) -> tuple[Any, Output]:
-    """The compiled block.
-
-    With ``is_thinned`` the info is gathered over the interval of each draw; the next block may continue a draw.
-    """
+    """The compiled block."""
     noise = block_noise(kernel, chain_keys, state, block.start // CELL, cells)
     offset = block.start % CELL
     move = jax.vmap(kernel.move)
 
     def record(state: Any, info: Any) -> Output:
-        gathered = jax.tree.map(lambda leaf: leaf.astype(np.int32) if leaf.dtype == bool else leaf, info)
-        return Output(state.position, gathered if is_thinned else info)
+        return Output(state.position, _counted(info) if is_thinned else info)
 
     def body(i: Array, carry: tuple[Any, Output]) -> tuple[Any, Output]:
         state, output = carry
@@ -93,7 +95,7 @@ def _advance(
         slot = (block.phase + i) // block.thin if is_thinned else i
         now = record(state, info)
         if is_thinned:
-            is_first = (i == 0) | ((block.phase + i) % block.thin == 0)
+            is_first = (block.phase + i) % block.thin == 0
             now = Output(now.positions, gather(take(output.info, slot), now.info, is_first))
         return state, jax.tree.map(
             lambda buffer, value: jax.lax.dynamic_update_index_in_dim(buffer, value, slot, 0), output, now
@@ -102,7 +104,20 @@ def _advance(
     shapes = jax.eval_shape(lambda s, n: record(*move(s, n)), state, take(noise, 0))
     slots = cells * CELL
     output = jax.tree.map(lambda leaf: jnp.zeros((slots, *leaf.shape), leaf.dtype), shapes)
+    if is_thinned and past is not None:
+        begun = jax.tree.unflatten(jax.tree.structure(output.info), past)
+        output = Output(output.positions, jax.tree.map(lambda leaf, old: leaf.at[0].set(old), output.info, begun))
     return jax.lax.fori_loop(0, block.steps, body, (state, output))
+
+
+def no_info(kernel: Any, chain_keys: Key, state: Any) -> Any:
+    """The leaves of the info of a draw that has not begun, for blocks of a thinned run."""
+    leaves = jax.tree.leaves(_one_cell.trace(kernel, chain_keys, state).out_info[1][1])
+    return [np.zeros(leaf.shape, np.int32 if leaf.dtype == np.dtype(bool) else leaf.dtype) for leaf in leaves]
+
+
+def _counted(info: Any) -> Any:
+    return jax.tree.map(lambda leaf: leaf.astype(np.int32) if leaf.dtype == bool else leaf, info)
 
 
 def take(tree: Any, i: Array) -> Any:

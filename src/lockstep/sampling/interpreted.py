@@ -52,7 +52,7 @@ def init(kernel: Any, positions: Position, keys: Key) -> Any:
 
 
 def advance(
-    kernel: Any, chain_keys: Key, state: Any, block: Block, *, cells: int, is_thinned: bool
+    kernel: Any, chain_keys: Key, state: Any, block: Block, past: Any = None, *, cells: int, is_thinned: bool
 ) -> tuple[Any, Output]:
     """Take the steps of a block with all chains: what `driver.advance` does, in Python."""
     offset = block.start % CELL
@@ -66,7 +66,8 @@ def advance(
         with quiet():
             end, positions, infos = _walk(kernel.move, _one(state, chain), rows, structure, block.start, chain)
         states.append(end)
-        outputs.append(_output(positions, infos, block, is_thinned))
+        begun = None if past is None else [leaf[chain] for leaf in past]
+        outputs.append(_output(positions, infos, block, begun, is_thinned))
     return _stacked(states), jax.tree.map(lambda *leaves: np.stack(leaves, axis=1), *outputs)
 
 
@@ -93,21 +94,33 @@ def _column(leaf: Any, steps: slice, chain: int) -> list[Any]:
     return list(np.asarray(leaf)[steps, chain])
 
 
-def _output(positions: list[Any], infos: list[Any], block: Block, is_thinned: bool) -> Output:
-    """Draws with a leading axis; a thinned block gathers its info as compiled code does."""
+def _output(positions: list[Any], infos: list[Any], block: Block, begun: Any, is_thinned: bool) -> Output:
+    """Draws with a leading axis; a thinned block gathers its info as compiled code does, going on from ``begun``."""
     if not is_thinned:
         return Output(_stacked(positions), _stacked(infos))
     slots = (block.phase + np.arange(block.steps)) // block.thin
     first = np.flatnonzero(np.diff(slots, prepend=-1))
     last = np.append(first[1:], len(slots)) - 1
     summed = getattr(infos[0], "summed", ())
+    info = _stacked(infos)
+    old = None if begun is None else jax.tree.unflatten(jax.tree.structure(info), begun)
 
-    def gather(path: Any, leaf: Any) -> Any:
-        if leaf.dtype == bool:
-            return np.add.reduceat(leaf.astype(np.int32), first, dtype=np.int32)
-        return np.add.reduceat(leaf, first) if getattr(path[0], "name", None) in summed else leaf[last]
+    def gather(path: Any, leaf: Any, *past: Any) -> Any:
+        if leaf.dtype != bool and getattr(path[0], "name", None) not in summed:
+            return leaf[last]
+        leaf = leaf.astype(np.int32) if leaf.dtype == bool else leaf
+        whole = np.concatenate([np.asarray(past)[:1].astype(leaf.dtype), leaf]) if past else leaf
+        starts = np.append(0, first[1:] + 1) if past else first
+        # One after the other: `reduceat` would add in an order that depends on where the block ends.
+        parts = np.split(whole, starts[1:])
+        return np.array([np.add.accumulate(part, dtype=leaf.dtype)[-1] for part in parts], leaf.dtype)
 
-    return Output(_stacked([positions[i] for i in last]), jax.tree_util.tree_map_with_path(gather, _stacked(infos)))
+    trees = (info,) if old is None else (info, old)
+    return Output(_stacked([positions[i] for i in last]), jax.tree_util.tree_map_with_path(gather, *trees))
+
+
+def no_info(kernel: Any, chain_keys: Key, state: Any) -> None:
+    """Nothing: a draw that has not begun needs no info here."""
 
 
 def _stacked(trees: list[Any]) -> Any:

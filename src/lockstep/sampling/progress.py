@@ -11,52 +11,67 @@ SECONDS_BETWEEN_LINES = 5.0
 
 
 class Progress:
-    """Shows how far a run is. ``show``: True always, False never, None on a terminal only."""
+    """Shows how far a run is. ``show``: True always, False never, None on a terminal only.
 
-    def __init__(self, total: int, what: str, show: bool | None) -> None:
-        self.total, self.what = total, what
-        self.done = 0
+    ``begun`` is what was done before: it counts as done, but not for the speed.
+    """
+
+    def __init__(self, total: int, what: str, show: bool | None, begun: int = 0) -> None:
+        self.total, self.what, self.begun = total, what, min(begun, total)
         self.started = self.last_line = time.monotonic()
         self.is_terminal = sys.stderr.isatty()
         self.is_shown = self.is_terminal if show is None else show
+        self.last_done = -1
+        self.first: tuple[float, int] | None = None  # when the first block was done, which was also compiled
         self.bar: Any = None
 
     def __enter__(self) -> Self:
         if self.is_shown and self.is_terminal:
             from rich.console import Console
-            from rich.progress import BarColumn, MofNCompleteColumn, Progress as Bar, TextColumn, TimeRemainingColumn
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress as Bar, TextColumn
 
             columns = (
                 TextColumn("{task.description}"),
                 BarColumn(),
                 MofNCompleteColumn(),
                 TextColumn("{task.fields[note]}"),
-                TimeRemainingColumn(),
             )
             self.bar = Bar(*columns, console=Console(stderr=True), transient=False)
             self.bar.start()
-            self.task = self.bar.add_task(self.what, total=self.total, note="")
+            self.task = self.bar.add_task(self.what, total=self.total, completed=self.begun, note="")
         return self
 
     def update(self, done: int, note: str = "") -> None:
         """Say that ``done`` of the total is done; ``note`` is a short text beside it."""
-        self.done = done
         now = time.monotonic()
-        rate = done / max(now - self.started, 1e-9)
-        note = f"{rate:,.0f}/s  {note}"
+        since, before = self.first or (self.started, self.begun)
+        rate = (done - before) / max(now - since, 1e-9)
+        is_known = self.first is not None and rate > 0
+        left = "0 s" if done == self.total else duration((self.total - done) / rate) if is_known else "?"
+        if self.first is None and done > self.begun:
+            self.first = now, done
+        note = f"{rate:,.0f}/s  {note}  {left} left"
         if self.bar is not None:
             self.bar.update(self.task, completed=done, note=note)
-        elif self.is_shown and (now - self.last_line > SECONDS_BETWEEN_LINES or done == self.total):
-            self.last_line = now
-            left = (self.total - done) / max(rate, 1e-9)
-            print(
-                f"{self.what}: {done:,}/{self.total:,}  {note}  {left:.0f} s left",
-                file=sys.stderr,
-                flush=True,
-            )
+        elif self.is_shown and (now - self.last_line > SECONDS_BETWEEN_LINES or done == self.total != self.last_done):
+            self.last_line, self.last_done = now, done
+            print(f"{self.what}: {done:,}/{self.total:,}  {note}", file=sys.stderr, flush=True)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self.bar is not None:
             self.bar.stop()
+
+
+def duration(seconds: float) -> str:
+    """A time in words: ``42 s``, ``3 min``, ``5.2 h``, ``2.1 days``.
+
+    >>> [duration(seconds) for seconds in (0.4, 42, 200, 20_000, 1e6)]
+    ['0 s', '42 s', '3 min', '5.6 h', '11.6 days']
+    """
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    if seconds < 6000:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h" if seconds < 172_800 else f"{seconds / 86_400:.1f} days"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -10,7 +12,7 @@ import numpy as np
 
 from lockstep.coupling import Pair
 from lockstep.sampling.problems import infos
-from lockstep.sampling.summary import Summary, summarize
+from lockstep.sampling.summary import Summary, about, summarize
 from lockstep.types import Position
 
 
@@ -25,7 +27,11 @@ class Run:
     info
         What happened: `Info` of arrays (chains, draws). With ``thin > 1`` flags are counts over the interval of a draw.
     kernel
-        The kernel that made it.
+        The kernel that made it; None in a run that was loaded from disk.
+    directory
+        Where the run is kept; None if it is only in memory.
+    about
+        What is known of the kernel: its text, when it is exact, and else the order of its error.
     """
 
     positions: Position
@@ -35,6 +41,12 @@ class Run:
     warmup: int
     thin: int
     seconds: float
+    directory: Path | None = None
+    stored_about: dict[str, Any] | None = None
+
+    @property
+    def about(self) -> dict[str, Any]:
+        return about(self.kernel) if self.stored_about is None else self.stored_about
 
     @property
     def chains(self) -> int:
@@ -64,6 +76,18 @@ class Run:
         groups["sample_stats"] = named_arrays(self.info)
         return arviz_base.from_dict(groups, attrs={"/": self._attributes()})
 
+    def to_netcdf(self, path: str | PathLike[str]) -> Path:
+        """Write the run as a netCDF file, which ArviZ, xarray and R can read."""
+        from lockstep.sampling.export import to_netcdf
+
+        return to_netcdf(self, Path(path))
+
+    def to_zarr(self, path: str | PathLike[str]) -> Path:
+        """Write the run as a Zarr store (needs ``pip install lockstep-mcmc[export]``)."""
+        from lockstep.sampling.export import to_zarr
+
+        return to_zarr(self, Path(path))
+
     def summary(self) -> Summary:
         """Means, standard deviations, ESS and R-hat of every component, and whether the kernel is exact."""
         return summarize(self)
@@ -79,7 +103,7 @@ class Run:
         warmup = f" after {self.warmup:,} updates of warm-up" if self.warmup else ""
         return (
             f"Run of {self.chains} chains × {self.draws:,} draws{thinned}{warmup}, seed {self.seed}: "
-            f"acceptance {self.acceptance:.2f}, {self.seconds:.2f} s\n  kernel: {self.kernel!r}\n  positions: "
+            f"acceptance {self.acceptance:.2f}, {self.seconds:.2f} s\n  kernel: {self.about['kernel']}\n  positions: "
             + ", ".join(f"{name} {array.shape}" for name, array in named_arrays(self.positions).items())
         )
 
@@ -89,7 +113,7 @@ class Run:
         return {
             "inference_library": "lockstep",
             "inference_library_version": __version__,
-            "kernel": repr(self.kernel),
+            "kernel": self.about["kernel"],
             "seed": self.seed,
             "warmup": self.warmup,
             "thin": self.thin,

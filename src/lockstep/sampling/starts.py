@@ -25,17 +25,22 @@ class Starts:
     positions: Position
 
 
-def initial_states(kernel: Any, initial: Any, chains: int, key: Key) -> Any:
-    """States of all chains, from one position, a function of a key, or `Starts`; refused where no chain can start."""
+def initial_states(kernel: Any, initial: Any, chains: int, key: Key, first: int = 0, count: int | None = None) -> Any:
+    """States of all chains, from one position, a function of a key, or `Starts`; refused where no chain can start.
+
+    Of a group of the chains, the states of ``count`` of them beginning with ``first``.
+    """
     key_positions, key_memory = jr.split(key)
-    positions = _positions(initial, chains, _chain_keys(key_positions, chains))
+    group = slice(first, chains if count is None else first + count)
+    positions = _positions(initial, chains, _chain_keys(key_positions, chains), group)
+    chains = group.stop - group.start
     leaves = jax.tree.leaves(positions)
     if not any(leaf.size for leaf in leaves):
         raise ValueError(f"initial is {initial!r}, which holds no number; give a position")
     if any(is_key(leaf) for leaf in leaves):
         raise TypeError("initial is a random key; give a position, or a function of a key that draws one")
     _require_finite(positions, positions, chains, "initial holds {value} in the position", "give finite numbers")
-    keys = _chain_keys(key_memory, chains)
+    keys = _chain_keys(key_memory, group.stop)[group]
     _require_proposable(kernel, positions, chains, keys[0])
     for one, places in placed_kernels(kernel, positions):
         state = driver_of(kernel).init(one, places, keys)
@@ -65,7 +70,7 @@ def _chain_keys(key: Key, chains: int) -> Key:
     return jax.vmap(lambda chain: jr.fold_in(key, chain))(jnp.arange(chains))
 
 
-def _positions(initial: Any, chains: int, keys: Key) -> Position:
+def _positions(initial: Any, chains: int, keys: Key, group: slice) -> Position:
     if isinstance(initial, Starts):
         positions = canonical(initial.positions, "initial")
         for leaf in jax.tree.leaves(positions):
@@ -74,13 +79,13 @@ def _positions(initial: Any, chains: int, keys: Key) -> Position:
                     f"initial: Starts holds {shapes(positions)}; the first axis of each array must be the {chains} "
                     f"chains"
                 )
-        return positions
+        return jax.tree.map(lambda leaf: leaf[group], positions)
     if isinstance(initial, type):
         raise TypeError(f"initial is the class {initial.__name__}; give a position, or an instance of it")
     if callable(initial):
-        return canonical(jax.vmap(_repeatable(Function(initial, "initial")))(keys), "initial")
+        return canonical(jax.vmap(_repeatable(Function(initial, "initial")))(keys[group]), "initial")
     position = canonical(initial, "initial")
-    return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (chains, *leaf.shape)), position)
+    return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (group.stop - group.start, *leaf.shape)), position)
 
 
 def _repeatable(function: Any) -> Any:

@@ -19,6 +19,12 @@ class Summary:
         return "\n".join([self.table.to_string(), *self.findings])
 
 
+def about(kernel: Any) -> dict[str, Any]:
+    """What a reader without the kernel would like to know of it: its text, when it is exact, or its error."""
+    error = getattr(getattr(getattr(kernel, "ratio", None), "rule", None), "error", None)
+    return {"kernel": repr(kernel), "exact_when": getattr(kernel, "exact_when", None), "error": error}
+
+
 def summarize(run: Any) -> Summary:
     """The summary of a run."""
     import arviz_stats
@@ -29,9 +35,8 @@ def summarize(run: Any) -> Summary:
 def _findings(run: Any) -> list[str]:
     updates = run.chains * run.draws * run.thin
     findings = [f"acceptance {run.acceptance:.3f} over {updates:,} updates of {run.chains} chains"]
-    exact_when = getattr(run.kernel, "exact_when", None)
+    exact_when, error = run.about.get("exact_when"), run.about.get("error")
     if exact_when is None:
-        error = getattr(getattr(getattr(run.kernel, "ratio", None), "rule", None), "error", None)
         findings.append("approximate kernel" + (f": error {error}" if error else ""))
     else:
         findings.append("exact kernel" + ("" if exact_when == "always" else f", when {exact_when}"))

@@ -71,7 +71,7 @@ class Separation:
 
     @property
     def bound_slack(self) -> float:
-        """2τ - (ρ + 1), which Kac's formula says is not negative: the more, the more marks come in clusters."""
+        """2τ - (ρ + 1), which Kac's formula says is not negative; the more, the more marks come in clusters."""
         return 2 * self.tau - self.rho_2 - 1
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,0 +1,231 @@
+"""A run directory: ``run.json`` says what the run is, segments hold it, and a lock keeps a second writer out."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from lockstep.sampling.archive import TEMPORARY, read_json, require_plain, write_json
+from lockstep.sampling.configuration import differences
+from lockstep.sampling.driver import Output
+from lockstep.sampling.errors import DamagedError, MismatchError, NoRunError, StorageError
+from lockstep.sampling.locks import NAME as LOCK, Lock
+from lockstep.sampling.problems import LockstepWarning
+from lockstep.sampling.segments import Segment, read_segments, read_state, segment_path, write_segment
+from lockstep.sampling.structure import encode
+from lockstep.sampling.totals import Totals
+
+FORMAT = 1
+NAME = "run.json"
+MOST_BYTES = 2**26  # of draws that wait to be written
+LEAST_SECONDS, MOST_SECONDS, SHARE = 2.0, 300.0, 0.01  # a segment is about this share of the run so far
+
+
+class Point(NamedTuple):
+    """Where a run is: updates of each chain, states, the info of a draw that has only begun, and counts."""
+
+    step: int
+    state: Any
+    pending: Any
+    totals: Totals
+
+
+class Record(NamedTuple):
+    """What ``run.json`` says."""
+
+    configuration: dict[str, Any]
+    about: dict[str, Any]
+    versions: dict[str, str]
+    digest: str
+
+    def get(self, name: str) -> int:
+        """A whole number of the configuration."""
+        value = self.configuration.get(name)
+        if not isinstance(value, int) or not 0 <= value < 2**63:
+            raise DamagedError(f"{NAME} says {name} is {value!r}, which is no whole number")
+        return value
+
+
+def read_record(directory: Path) -> Record:
+    """The description of a run, refused if this version cannot read it."""
+    found = read_json(directory / NAME)
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        is_other = isinstance(found, dict) and "format" in found
+        raise MismatchError(
+            f"{directory / NAME} has format {found['format']!r}; this version of Lockstep reads format {FORMAT}"
+            if is_other
+            else f"{directory / NAME} is no description of a run"
+        )
+    configuration, about, versions = (found.get(name) for name in ("configuration", "about", "versions"))
+    if not (isinstance(configuration, dict) and isinstance(about, dict) and isinstance(versions, dict)):
+        raise DamagedError(f"{directory / NAME} is no description of a run")
+    # Texts that are shown: no escape sequences of a terminal.
+    texts = {name: None if about.get(name) is None else _printable(about[name]) for name in ("exact_when", "error")}
+    point = (
+        {_printable(k): _printable(v) for k, v in inner.items()}
+        if isinstance(inner := about.get("point"), dict)
+        else None
+    )
+    shown = {"kernel": _printable(about.get("kernel")), **texts, "point": point}
+    return Record(configuration, shown, versions, _digest(configuration))
+
+
+@contextmanager
+def open_run(
+    path: Path, configuration: dict[str, Any], about: dict[str, Any], note: dict[str, Any] | None = None
+) -> Iterator[Record]:
+    """Hold the directory of a run for writing: begun if it is new, else compared with ``configuration``."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise StorageError(f"directory is {str(path)!r}, which is a file") from None
+    except OSError as error:
+        raise StorageError(f"directory {str(path)!r} cannot be made ({error.strerror or error})") from error
+    with Lock(path, note):
+        if (path / NAME).exists() or (path / NAME).is_symlink():
+            record = read_record(path)
+            _require_same(path, record, configuration)
+        else:
+            _require_empty(path)
+            content = {"format": FORMAT, "versions": versions(), "about": about, "configuration": configuration}
+            write_json(path / NAME, content)
+            record = read_record(path)
+        for leftover in path.glob(f"*{TEMPORARY}"):  # of a writer that was killed
+            leftover.unlink()
+        yield record
+
+
+def versions() -> dict[str, str]:
+    """What the results of a run depend on, beside its configuration."""
+    from lockstep import __version__
+
+    return {
+        "lockstep": __version__,
+        "jax": jax.__version__,
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+    }
+
+
+def _require_same(path: Path, record: Record, configuration: dict[str, Any]) -> None:
+    here = versions()
+    there = {name: str(record.versions.get(name)) for name in here}
+    if there["lockstep"].split(".")[:2] != here["lockstep"].split(".")[:2]:
+        raise MismatchError(
+            f"{path} was made by Lockstep {there['lockstep']}, and this is {here['lockstep']}; go on with that "
+            f"version, or give another directory"
+        )
+    if found := differences(record.configuration, configuration):
+        shown = "; ".join(found[:4]) + (f"; and {len(found) - 4} more" if len(found) > 4 else "")
+        raise MismatchError(
+            f"{path} holds a run with other settings: {shown}. Give the same settings to go on with it, or another "
+            f"directory"
+        )
+    if changed := [f"{name} {there[name]} there, {here[name]} here" for name in here if there[name] != here[name]]:
+        warnings.warn(
+            f"{path} was begun with other versions ({'; '.join(changed)}): its further draws may differ by rounding "
+            f"from those of an uninterrupted run",
+            LockstepWarning,
+            stacklevel=5,
+        )
+
+
+def _require_empty(path: Path) -> None:
+    others = sorted(p.name for p in path.iterdir() if p.name != LOCK and not p.name.endswith(TEMPORARY))
+    if others:
+        raise StorageError(
+            f"directory {str(path)!r} holds other files ({', '.join(others[:3])}) and no {NAME}; give a new or an "
+            f"empty directory"
+        )
+
+
+def _printable(value: Any) -> str:
+    return "".join(letter if letter.isprintable() else " " for letter in str(value)[:2000])
+
+
+def _digest(configuration: Any) -> str:
+    return hashlib.sha256(json.dumps(configuration, sort_keys=True).encode()).hexdigest()[:16]
+
+
+class Writer:
+    """Gathers draws and commits them as segments, now and then and at the end."""
+
+    def __init__(self, path: Path, record: Record, target: int) -> None:
+        self.path, self.record, self.target = path, record, target
+        self.segments = read_segments(path, record.digest)
+        self.waiting: list[Output] = []
+        self.bytes = 0
+        self.trees: Any = self.segments[-1].trees if self.segments else None
+        self.committed_at = time.monotonic()
+
+    def resume(self, like: Any) -> Point | None:
+        """Where the run stands, in the structure of its initial states; None if it has not begun."""
+        if not self.segments:
+            return None
+        last = self.segments[-1]
+        state, pending = read_state(last, like)
+        return Point(last.step, state, pending or None, last.totals)
+
+    def add(self, output: Output) -> None:
+        """Take draws with leading axes (chains, draws)."""
+        self.trees = {"positions": encode(output.positions), "info": encode(output.info)}
+        copy = jax.tree.map(np.array, output)
+        self.bytes += sum(leaf.nbytes for leaf in jax.tree.leaves(copy))
+        if jax.tree.leaves(copy)[0].shape[1]:
+            self.waiting.append(copy)
+
+    def reach(self, point: Point, is_last: bool) -> None:
+        """Commit what waits, if it is time."""
+        waited = time.monotonic() - self.committed_at
+        if is_last or self.bytes > MOST_BYTES or waited > self.interval(point.totals.seconds):
+            self.commit(point)
+
+    @staticmethod
+    def interval(seconds: float) -> float:
+        """Seconds from one segment to the next, in a run that has taken so long."""
+        return min(MOST_SECONDS, max(LEAST_SECONDS, SHARE * seconds))
+
+    def commit(self, point: Point) -> None:
+        """Write a segment."""
+        last = self.segments[-1] if self.segments else None
+        if point.step == (last.step if last else 0):
+            return
+        first = last.end if last else 0
+        draws = max(0, (point.step - self.record.get("warmup")) // self.record.get("thin") - first)
+        # An interrupt may have come between the draws of a block and its point: only what belongs to the point counts.
+        output = (
+            jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=1)[:, :draws], *self.waiting) if draws else None
+        )
+        segment = Segment(
+            segment_path(self.path, len(self.segments)),
+            self.record.digest,
+            first,
+            draws,
+            point.step,
+            self.target,
+            point.totals,
+            self.trees,
+        )
+        write_segment(segment, output, point.pending, point.state)
+        self.segments.append(segment)
+        self.waiting, self.bytes, self.committed_at = [], 0, time.monotonic()
+
+
+def require_directory(path: Path) -> Path:
+    """A directory that holds a run, refused with a reason."""
+    if not path.is_dir():
+        raise NoRunError(f"{path} is no directory")
+    if not (path / NAME).exists():
+        raise NoRunError(f"{path} holds no run: there is no {NAME}")
+    require_plain(path / NAME)
+    return path

@@ -1,0 +1,53 @@
+"""Ctrl-C: a run stops at the end of its block, keeps everything, and says how to go on."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import Any, Self
+
+
+class Interrupted(KeyboardInterrupt):
+    """A run that was stopped by Ctrl-C (or SIGTERM). ``run`` holds its draws so far, if they are in memory."""
+
+    run: Any = None
+
+
+class Stop:
+    """While the context is open, the first Ctrl-C only sets ``is_wanted``; the second one interrupts at once.
+
+    SIGTERM, by which schedulers announce the end of a job, does the same. Outside of the main thread, and where the
+    program handles a signal itself, nothing is changed. Processes that no signal reaches look for ``file``.
+    """
+
+    def __init__(self, is_announced: bool = True, file: Path | None = None) -> None:
+        self.is_announced, self.file = is_announced, file
+        self.is_signalled = False
+        self.previous: dict[int, Any] = {}
+
+    @property
+    def is_wanted(self) -> bool:
+        return self.is_signalled or (self.file is not None and self.file.exists())
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            for number, default in ((signal.SIGINT, signal.default_int_handler), (signal.SIGTERM, signal.SIG_DFL)):
+                if signal.getsignal(number) is default:
+                    self.previous[number] = signal.signal(number, self._handle)
+        return self
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if self.is_signalled:
+            raise KeyboardInterrupt
+        self.is_signalled = True
+        if self.is_announced:
+            print("\nStopping at the end of this block; Ctrl-C again stops at once.", file=sys.stderr, flush=True)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for number, handler in self.previous.items():
+            signal.signal(number, handler)

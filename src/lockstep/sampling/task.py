@@ -1,0 +1,62 @@
+"""A task: a group of chains of one run, always the same group, whoever computes it and wherever."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+from lockstep.precision import canonical
+from lockstep.sampling.configuration import describe
+from lockstep.sampling.starts import Starts
+from lockstep.sampling.summary import about
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Task:
+    """Chains ``first`` to ``first + width - 1`` of a run of ``chains`` chains, and the directory that is theirs."""
+
+    kernel: Any
+    initial: Any
+    draws: int
+    chains: int
+    seed: int
+    warmup: int
+    thin: int
+    directory: Path | None = None
+    first: int = 0
+    width: int | None = None
+    stop_file: Path | None = None
+    point: dict[str, str] | None = None
+
+    @property
+    def count(self) -> int:
+        """How many chains the task has."""
+        return self.chains if self.width is None else self.width
+
+    @property
+    def updates(self) -> int:
+        """How many updates it takes, all its chains together."""
+        return (self.warmup + self.draws * self.thin) * self.count
+
+    def configuration(self) -> dict[str, Any]:
+        """What the draws are a function of. More draws extend a run: their number does not belong to it."""
+        is_positions = not callable(self.initial) or isinstance(self.initial, Starts)
+        initial = canonical(self.initial, "initial") if is_positions else self.initial
+        found: dict[str, Any] = {
+            "seed": self.seed,
+            "chains": self.chains,
+            "warmup": self.warmup,
+            "thin": self.thin,
+            "precision": "float64",
+        }
+        if self.width is not None:
+            found |= {"first chain": self.first, "chains of the group": self.width}
+        return found | {
+            "kernel": describe(canonical(self.kernel, "kernel"), "kernel"),
+            "initial": describe(initial, "initial"),
+        }
+
+    def about(self) -> dict[str, Any]:
+        """What a reader without the kernel would like to know of it."""
+        return about(self.kernel) | ({} if self.point is None else {"point": self.point})
