@@ -6,6 +6,8 @@ the very same laws.
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,10 +15,12 @@ from typing import Any
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
+from scipy import stats
 
 import lockstep as ls
 from lockstep.check import Law, product
 from lockstep.randomizations import AuxiliaryData
+from lockstep.subsampling.tuna import Arrivals, Process
 
 LOG_PI = np.array([0.0, -0.7, 0.4, -1.5, 0.9])
 STATES = np.arange(5)
@@ -262,6 +266,40 @@ def mixed(proposal):
 
 NO_NOISE = Law((), np.ones(1))
 
+# --- TunaMH: two rows whose log likelihoods take two values each, so that the bounds are tight ------------------------
+TUNA_SIZES = np.array([0.12, 0.08])
+TUNA_ROWS = {"value": TUNA_SIZES[:, None] * np.array([[0, 1, 0, 1, 1], [0, 0, 1, 1, 0]]), "size": TUNA_SIZES}
+LOG_TUNA = LOG_PI + TUNA_ROWS["value"].sum(axis=0)
+TUNA_EXTRA, TUNA_TOTAL = 0.1, TUNA_SIZES.sum()  # λ and CM
+
+
+def tuna(proposal):
+    bound = ls.subsampling.Bound(lambda row: row["size"], lambda position, candidate: 1.0)
+    chi = TUNA_EXTRA / TUNA_TOTAL**2
+    return ls.tunamh(lambda state, row: row["value"][state], TUNA_ROWS, bound, proposal, log_pi, None, chi=chi)
+
+
+def arrivals_law(most=11):
+    """All that B arrivals can be, up to their order: rows, and where their keeping lies among its three thresholds."""
+    rate = TUNA_EXTRA + TUNA_TOTAL
+    keeps = np.array([0.0, TUNA_EXTRA, TUNA_EXTRA + TUNA_TOTAL / 2, rate]) / rate
+    kinds = [(row, cell) for row in range(2) for cell in range(3)]
+    chances = np.array([TUNA_SIZES[row] / TUNA_TOTAL * np.diff(keeps)[cell] for row, cell in kinds])
+    gaps, rows, levels, weights = [], [], [], []
+    for number in range(most + 1):
+        for chosen in itertools.combinations_with_replacement(range(len(kinds)), number):
+            counts = np.bincount(chosen, minlength=len(kinds)) if chosen else np.zeros(len(kinds), int)
+            orders = math.factorial(number) / math.prod(math.factorial(count) for count in counts)
+            weights.append(stats.poisson.pmf(number, rate) * orders * np.prod(chances**counts))
+            gaps.append([rate / (number + 1)] * number + [np.inf] * (most - number + 1))
+            rows.append([kinds[kind][0] for kind in chosen] + [0] * (most - number + 1))
+            middles = (keeps[1:] + keeps[:-1]) / 2
+            levels.append([middles[kinds[kind][1]] for kind in chosen] + [0.0] * (most - number + 1))
+    return Law(Process(Arrivals(*map(np.array, (gaps, rows, levels))), None), np.array(weights) / np.sum(weights))
+
+
+TUNA_LAW = product(NO_NOISE, arrivals_law())
+
 CASES = [
     Case("standard", lambda proposal: ls.standard(log_pi, proposal), None),
     Case("penalty", penalty, single(NORMAL)),
@@ -297,6 +335,7 @@ CASES = [
     ),
     Case("exchange", exchange, product(NO_NOISE, UNIFORM), LOG_POSTERIOR),
     Case("auxiliary variable", auxiliary_variable, UNIFORM, LOG_POSTERIOR),
+    Case("TunaMH", tuna, TUNA_LAW, LOG_TUNA),
     Case("pseudo-marginal", pseudo_marginal, WEIGHTS),
     Case("mixed: exchange over pseudo-marginal", mixed, product(WEIGHTS, UNIFORM), LOG_POSTERIOR),
     Case(
@@ -363,7 +402,54 @@ class Outside:
         return log_ratio + log_proposal_ratio, memory
 
 
+@ls.part
+class Spoiled:
+    """TunaMH with something wrong: its arrivals, or the direction of its weight."""
+
+    right: Any
+    spoil: Any = ls.static()
+    is_swapped: bool = ls.static(default=False)
+
+    def noise(self, key, position, shape=()):
+        return self.right.noise(key, position, shape)
+
+    def sample(self, noise, position, candidate):
+        return self.right.sample(self.spoil(noise), position, candidate)
+
+    def log_weight(self, x, position, candidate):
+        there, back = (candidate, position) if self.is_swapped else (position, candidate)
+        return self.right.log_weight(x, there, back)
+
+
+def spoiled_tuna(spoil, is_swapped=False):
+    def make(proposal):
+        right = tuna(proposal).ratio
+        return ls.MetropolisHastings(
+            proposal, ls.Randomized(right.base, Spoiled(right.randomization, spoil, is_swapped))
+        )
+
+    return make
+
+
+def cut_off(process):
+    gaps = jnp.where(jnp.arange(process.first.gaps.shape[-1]) < 1, process.first.gaps, jnp.inf)
+    return Process(process.first._replace(gaps=gaps), None)
+
+
+def keep_all(process):
+    return process._replace(first=process.first._replace(keeps=0 * process.first.keeps))
+
+
+def wrong_rows(process):
+    """As if the other row were never drawn."""
+    return process._replace(first=process.first._replace(rows=0 * process.first.rows))
+
+
 WRONG = [
+    Case("TunaMH, at most one row", spoiled_tuna(cut_off), TUNA_LAW, LOG_TUNA),
+    Case("TunaMH, all rows kept", spoiled_tuna(keep_all), TUNA_LAW, LOG_TUNA),
+    Case("TunaMH, always the first row", spoiled_tuna(wrong_rows), TUNA_LAW, LOG_TUNA),
+    Case("TunaMH, weight of the way back", spoiled_tuna(lambda x: x, is_swapped=True), TUNA_LAW, LOG_TUNA),
     Case("no penalty", lambda proposal: ls.naive(estimator(), proposal), single(NORMAL)),
     Case("penalty × 0.99", lambda proposal: penalty(proposal, 0.99 * VARIANCE), single(NORMAL)),
     Case("exchange with the draw at θ", exchange_at_position, product(NO_NOISE, UNIFORM), LOG_POSTERIOR),

@@ -59,11 +59,29 @@ EXACT_KERNELS = {
     "standard, uniform walk": ls.standard(log_gamma, ls.UniformWalk(3.0)),
     "standard, independence proposal": ls.standard(log_gamma, INDEPENDENT),
     "standard, independent normal": ls.standard(log_gamma, ls.IndependentNormal(3.0, 3.0)),
+    "standard, independent Student": ls.standard(log_gamma, ls.IndependentStudent(3.0, 1.7, 4.0)),
+    "standard, Crank–Nicolson": ls.standard(log_gamma, ls.CrankNicolson(3.0, 2.0, 0.7)),
     "penalty, known variance": ls.penalty(ls.estimators.known_variance(noisy(1.5, 4), 1.5**2 / 4), WALK),
     "tempering": ls.randomized(log_gamma, ls.RandomWalk(0.7), ls.tempering(log_gamma)),
     "cycle": ls.Cycle([ls.standard(log_gamma, WALK), ls.standard(log_gamma, INDEPENDENT)]),
 }
+
+
+@ls.part
+class Unweighted:
+    """A proposal whose ratio was forgotten."""
+
+    proposal: ls.CrankNicolson
+
+    def noise(self, key, position, shape=()):
+        return self.proposal.noise(key, position, shape)
+
+    def __call__(self, noise, position):
+        return self.proposal(noise, position)[0], 0.0
+
+
 INEXACT_KERNELS = {
+    "Crank–Nicolson without its ratio": ls.standard(log_gamma, Unweighted(ls.CrankNicolson(3.0, 2.0, 0.7))),
     "naive": ls.naive(noisy(1.5, 4), WALK),
     "half a penalty": ls.penalty(ls.estimators.known_variance(noisy(1.5, 4), 0.5 * 1.5**2 / 4), WALK),
     "a proposal density that is wrong": ls.standard(

@@ -7,7 +7,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lockstep import check as check, estimators as estimators, rules as rules, separation as separation
+    from lockstep import (
+        check as check,
+        estimators as estimators,
+        interop as interop,
+        models as models,
+        perfect as perfect,
+        rules as rules,
+        separation as separation,
+        subsampling as subsampling,
+    )
+    from lockstep.advice import advise as advise
     from lockstep.black_box import blackbox as blackbox
     from lockstep.compose import Cycle as Cycle, Mixture as Mixture
     from lockstep.coupling import Coupled as Coupled, Pair as Pair, Shadowed as Shadowed
@@ -20,21 +30,28 @@ if TYPE_CHECKING:
     from lockstep.kernel import MetropolisHastings as MetropolisHastings
     from lockstep.kernels import (
         auxiliary_variable as auxiliary_variable,
+        bridged_exchange as bridged_exchange,
         corrected as corrected,
         exchange as exchange,
         naive as naive,
+        noisy_exchange as noisy_exchange,
         penalty as penalty,
         pseudo_marginal as pseudo_marginal,
         randomized as randomized,
         standard as standard,
+        subsampled as subsampled,
+        tunamh as tunamh,
         universal as universal,
     )
+    from lockstep.maximal import MaximallyCoupled as MaximallyCoupled
     from lockstep.parts import part as part, static as static
     from lockstep.proposals import (
         Component as Component,
+        CrankNicolson as CrankNicolson,
         Finite as Finite,
         Independent as Independent,
         IndependentNormal as IndependentNormal,
+        IndependentStudent as IndependentStudent,
         IndependentUniform as IndependentUniform,
         RandomWalk as RandomWalk,
         UniformWalk as UniformWalk,
@@ -61,15 +78,18 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _NAMES = {
+    "lockstep.advice": "advise",
     "lockstep.black_box": "blackbox",
     "lockstep.compose": "Cycle Mixture",
     "lockstep.coupling": "Coupled Pair Shadowed",
     "lockstep.involutions": "Identity Mobius Reflection Transform",
     "lockstep.kernel": "MetropolisHastings",
-    "lockstep.kernels": "auxiliary_variable corrected exchange naive penalty pseudo_marginal "
-    "randomized standard universal",
+    "lockstep.kernels": "auxiliary_variable bridged_exchange corrected exchange naive noisy_exchange penalty "
+    "pseudo_marginal randomized standard subsampled tunamh universal",
+    "lockstep.maximal": "MaximallyCoupled",
     "lockstep.parts": "part static",
-    "lockstep.proposals": "Component Finite Independent IndependentNormal IndependentUniform RandomWalk UniformWalk",
+    "lockstep.proposals": "Component CrankNicolson Finite Independent IndependentNormal IndependentStudent "
+    "IndependentUniform RandomWalk UniformWalk",
     "lockstep.randomizations": "Density tempering",
     "lockstep.ratios": "Carried Estimated Randomized Universal",
     "lockstep.sampling": "Interrupted LockstepWarning Run RunDirectoryError Starts load sample",
@@ -77,7 +97,7 @@ _NAMES = {
     "lockstep.types": "Estimate Info Noise State",
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}
-_MODULES = ("check", "estimators", "rules", "separation")
+_MODULES = ("check", "estimators", "interop", "models", "perfect", "rules", "separation", "subsampling")
 
 __all__ = sorted([*_HOME, *_MODULES])
 

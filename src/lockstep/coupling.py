@@ -108,7 +108,7 @@ class Coupled:
     second: MetropolisHastings
 
     def __post_init__(self) -> None:
-        _require_coupling(self.first, self.second, "Coupled", ("first", "second"))
+        require_coupling(self.first, self.second, "Coupled", ("first", "second"))
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> tuple[Any, Any]:
         here = position.first if isinstance(position, Pair) else position
@@ -116,9 +116,7 @@ class Coupled:
 
     def init(self, position: Position, key: Key | None = None) -> CoupledState:
         """The state at one position of both chains, or at a `Pair` of positions."""
-        first, second = position if isinstance(position, Pair) else (position, position)
-        is_equal = _have_equal_values(first, second) if isinstance(position, Pair) else np.bool_(True)
-        return CoupledState(self.first.init(first, key), self.second.init(second, key), is_equal)
+        return coupled_state(self.kernels, position, key)
 
     def move(self, state: CoupledState, noise: tuple[Any, Any]) -> tuple[CoupledState, CoupledInfo]:
         first, info = self.first.move(state.first, noise[0])
@@ -128,10 +126,7 @@ class Coupled:
         is_equal = (state.is_equal & is_shared) | is_merged
         if _is_discrete(first.position):
             is_equal = _have_equal_values(first.position, second.position)  # comparing whole numbers is safe
-        marks = state.is_equal & ~is_equal
-        return CoupledState(first, second, is_equal), CoupledInfo(
-            info, other, marks, _gap(info, other) * state.is_equal, state.is_equal, is_equal
-        )
+        return CoupledState(first, second, is_equal), coupled_info(info, other, state.is_equal, is_equal)
 
     def step(self, rng_key: Key, state: CoupledState) -> tuple[CoupledState, CoupledInfo]:
         return self.move(state, self.noise(rng_key, state.position))
@@ -139,10 +134,7 @@ class Coupled:
     is_memory_random = property(lambda self: self.first.is_memory_random or self.second.is_memory_random)
     kernels = property(lambda self: (self.first, self.second))
 
-    @property
-    def exact_when(self) -> str | None:
-        conditions = {kernel.exact_when for kernel in self.kernels}
-        return None if None in conditions else "; and ".join(sorted(str(c) for c in conditions))
+    exact_when = property(lambda self: both_exact_when(self.kernels))
 
 
 @part
@@ -168,7 +160,7 @@ class Shadowed:
     approximate: MetropolisHastings
 
     def __post_init__(self) -> None:
-        _require_coupling(self.exact, self.approximate, "Shadowed", ("exact", "approximate"))
+        require_coupling(self.exact, self.approximate, "Shadowed", ("exact", "approximate"))
         if self.approximate.is_memory_random:
             raise ValueError(
                 "Shadowed: the approximate kernel remembers a random estimate (pseudo-marginal, auxiliary variable), "
@@ -200,6 +192,24 @@ def _is_discrete(position: Position) -> bool:
     return not any(is_floating(leaf) for leaf in jax.tree.leaves(position))
 
 
+def coupled_state(kernels: tuple[Any, Any], position: Position, key: Key | None) -> CoupledState:
+    """The first state of two chains."""
+    first, second = position if isinstance(position, Pair) else (position, position)
+    is_equal = _have_equal_values(first, second) if isinstance(position, Pair) else np.bool_(True)
+    return CoupledState(kernels[0].init(first, key), kernels[1].init(second, key), is_equal)
+
+
+def both_exact_when(kernels: tuple[Any, Any]) -> str | None:
+    """The conditions of both kernels; None if one is approximate."""
+    conditions = {kernel.exact_when for kernel in kernels}
+    return None if None in conditions else "; and ".join(sorted(str(c) for c in conditions))
+
+
+def coupled_info(first: Info, second: Info, was_equal: Array, is_equal: Array) -> CoupledInfo:
+    """What to tell of an update of two chains."""
+    return CoupledInfo(first, second, was_equal & ~is_equal, _gap(first, second) * was_equal, was_equal, is_equal)
+
+
 def _gap(first: Info, second: Info) -> Array:
     """|α₁ - α₂|, the probability that a shared accept variable falls between the two."""
     array_module = namespace(first.log_ratio)
@@ -208,7 +218,8 @@ def _gap(first: Info, second: Info) -> Array:
     return abs(one - other)
 
 
-def _require_coupling(first: Any, second: Any, name: str, arguments: tuple[str, str]) -> None:
+def require_coupling(first: Any, second: Any, name: str, arguments: tuple[str, str]) -> None:
+    """Refuse kernels for which one noise is no coupling."""
     for kernel, argument in zip((first, second), arguments, strict=True):
         if not isinstance(kernel, MetropolisHastings):
             raise TypeError(

@@ -18,10 +18,16 @@ def double_precision() -> AbstractContextManager[Any]:
 
 
 def canonical(tree: Any, name: str) -> Any:
-    """Leaves as strongly typed JAX arrays, floats in double precision, so that equal settings compile once."""
+    """Leaves as strongly typed JAX arrays, floats in double precision, so that equal settings compile once.
+
+    What says of itself that it ``is_settled`` (the rows of large data) stays as it is.
+    """
+
+    def is_settled(node: Any) -> bool:
+        return getattr(node, "is_settled", False) is True
 
     def convert(path: Any, leaf: Any) -> Any:
-        if is_key(leaf):
+        if is_key(leaf) or is_settled(leaf):
             return leaf
         try:
             array = np.asarray(leaf)
@@ -34,4 +40,4 @@ def canonical(tree: Any, name: str) -> Any:
             )
         return jnp.asarray(array, np.float64 if array.dtype.kind == "f" else array.dtype)
 
-    return jax.tree_util.tree_map_with_path(convert, tree)
+    return jax.tree_util.tree_map_with_path(convert, tree, is_leaf=is_settled)

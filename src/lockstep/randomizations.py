@@ -12,7 +12,7 @@ from lockstep.arguments import is_array, shapes
 from lockstep.draws import draw_each, require_random
 from lockstep.functions import Function, Scalar, wrapped
 from lockstep.involutions import Identity, as_involution
-from lockstep.parts import is_alike, is_key, part, set_field
+from lockstep.parts import choose, is_alike, is_key, part, set_field
 from lockstep.types import Array, Key, Position, Shape
 
 __all__ = ["AuxiliaryData", "Density", "tempering"]
@@ -82,6 +82,7 @@ class AuxiliaryData:
     simulate: Function
     data: Any
     draw: Any = None
+    log_prior: Any = None
 
     exact_when = "simulate draws exactly from the likelihood"
 
@@ -89,15 +90,20 @@ class AuxiliaryData:
         return draw_each(self.draw, key, shape)
 
     def sample(self, noise: Any, position: Position, candidate: Position) -> Any:
-        return simulated(self.simulate, noise, candidate, self.data)
+        return simulated(self.simulate, (noise, within(self.log_prior, position, candidate)), self.data)
 
     def log_weight(self, x: Any, position: Position, candidate: Position) -> Array:
         return self.log_likelihood(position, x) - self.log_likelihood(candidate, x)
 
 
-def simulated(simulate: Any, noise: Any, parameter: Position, data: Any) -> Any:
-    """What ``simulate`` draws, refused if it does not look like the data."""
-    x = require_random(simulate(noise, parameter), noise, simulate)
+def within(log_prior: Any, position: Position, candidate: Position) -> Position:
+    """Where to simulate: at the candidate; at the position if the prior forbids the candidate whatever the data say."""
+    return candidate if log_prior is None else choose(log_prior(candidate) == -np.inf, position, candidate)
+
+
+def simulated(simulate: Any, arguments: tuple[Any, ...], data: Any) -> Any:
+    """What ``simulate`` draws with some noise (the first argument), refused if it does not look like the data."""
+    x = require_random(simulate(*arguments), arguments[0], simulate)
     if isinstance(x, np.ndarray) and isinstance(data, np.ndarray) and x.shape == data.shape:
         return x
     if not is_alike(x, data) or any(

@@ -6,6 +6,7 @@ from lockstep.estimators.gaussianized import gaussianized
 from lockstep.estimators.log_mean_exp import log_mean_exp
 from lockstep.estimators.mean import mean
 from lockstep.estimators.smooth import smooth
+from lockstep.estimators.subsample import subsample
 
 __all__ = [
     "batch_means",
@@ -15,5 +16,6 @@ __all__ = [
     "log_mean_exp",
     "mean",
     "smooth",
+    "subsample",
     "two_sided",
 ]

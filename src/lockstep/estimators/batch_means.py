@@ -11,11 +11,11 @@ from lockstep.arguments import shapes, whole
 from lockstep.boxes import vectorized
 from lockstep.draws import draw_bulk, draw_each
 from lockstep.estimators.mean import average
-from lockstep.estimators.samples import all_samples, is_boxed, moments
-from lockstep.estimators.smooth import smooth_estimate
+from lockstep.estimators.samples import Pooled, all_samples, is_boxed, moments
+from lockstep.estimators.smooth import smooth_pooled
 from lockstep.functions import Function, Scalar, wrapped
 from lockstep.parts import part, static
-from lockstep.types import Estimate, Key, Position, Shape
+from lockstep.types import Array, Estimate, Key, Position, Shape
 
 
 @part
@@ -34,6 +34,15 @@ class BatchMeans:
         return draw_each(None, key, shape) if self.draw is None else draw_bulk(self.draw, key, self.count, shape)
 
     def __call__(self, noise: Any, position: Position, candidate: Position) -> Estimate:
+        return self._of_groups(self._averages(noise, position, candidate)[None], position, candidate).estimate
+
+    def pooled(self, noise: Any, position: Position, candidate: Position) -> Pooled:
+        """One estimate from the samples of several, whose noise has a leading axis."""
+        groups = jax.vmap(self._averages, in_axes=(0, None, None))(noise, position, candidate)
+        return self._of_groups(groups, position, candidate)
+
+    def _averages(self, noise: Any, position: Position, candidate: Position) -> Array:
+        """The averages of the batches, a row each."""
         if is_boxed(self.samples):
             samples = all_samples(self.samples, self.count, (noise, position, candidate))
         else:
@@ -43,13 +52,17 @@ class BatchMeans:
                 f"samples of batch_means returned {shapes(samples)}; it must return the {self.count} "
                 f"consecutive samples of one chain, a row each"
             )
-        batch = samples.reshape((self.batches, self.count // self.batches, *samples.shape[1:])).mean(axis=1)
+        return samples.reshape((self.batches, self.count // self.batches, *samples.shape[1:])).mean(axis=1)
+
+    def _of_groups(self, groups: Array, position: Position, candidate: Position) -> Pooled:
+        """The estimate from groups of batches."""
         if self.combine is not None:
             g = self.combine
-            return smooth_estimate(lambda mean: g(mean, position, candidate), batch, self.batches, "batch_means")
-        if batch.ndim > 1:
+            return smooth_pooled(lambda mean: g(mean, position, candidate), groups, self.batches, "batch_means")
+        if groups.ndim > 2:
             raise ValueError("samples of batch_means are vectors; give combine(average, position, candidate)")
-        return average(moments(batch), self.batches)
+        estimate = average(moments(groups.ravel()), groups.size)
+        return Pooled(estimate, groups.mean(axis=1) - estimate.value, estimate.third)
 
     def with_count(self, count: int) -> BatchMeans:
         """The same estimator with more or fewer samples in as many batches."""

@@ -8,7 +8,7 @@ import jax.random as jr
 import numpy as np
 
 from lockstep.arguments import is_number
-from lockstep.estimators.samples import require_estimator
+from lockstep.estimators.samples import Pooled, pooled, require_estimator
 from lockstep.functions import Scalar, wrapped
 from lockstep.parts import is_concrete, part
 from lockstep.types import Array, Estimate, Key, Position, Shape
@@ -36,6 +36,10 @@ class KnownVariance:
         estimate = self.estimator(noise, position, candidate)
         variance = self.variance(position, candidate) if callable(self.variance) else self.variance
         return Estimate(estimate.value, np.float64(0.0), self.factor * variance, np.float64(0.0), estimate.count)
+
+    def pooled(self, noise: Any, position: Position, candidate: Position) -> Pooled:
+        """One estimate from the samples of several, with the cumulants that they tell rather than those stated."""
+        return pooled(self.estimator, noise, position, candidate)
 
     def with_count(self, count: int) -> KnownVariance:
         """The same with another number of samples; the variance is taken to fall as 1/m."""
@@ -91,15 +95,13 @@ class TwoSided:
         return _twice(self.estimator, self.estimator, key, position, shape)
 
     def __call__(self, noise: Any, position: Position, candidate: Position) -> Estimate:
-        forward = self.estimator(noise[0], position, candidate)
-        reverse = self.estimator(noise[1], candidate, position)
-        return Estimate(
-            (forward.value - reverse.value) / 2,
-            (forward.bias - reverse.bias) / 2,
-            (forward.variance + reverse.variance) / 4,
-            (forward.third - reverse.third) / 8,
-            forward.count + reverse.count - 1,  # as many degrees of freedom, plus 1
-        )
+        return halves(self.estimator(noise[0], position, candidate), self.estimator(noise[1], candidate, position))
+
+    def pooled(self, noise: Any, position: Position, candidate: Position) -> Pooled:
+        """One estimate from the samples of several, whose noise has a leading axis."""
+        forward = pooled(self.estimator, noise[0], position, candidate)
+        reverse = pooled(self.estimator, noise[1], candidate, position)
+        return pooled_halves(forward, reverse)
 
     def with_count(self, count: int) -> TwoSided:
         """The same with another number of samples on each side."""
@@ -143,15 +145,15 @@ class Difference:
         return _twice(self.at_position, self.at_candidate, key, position, shape)
 
     def __call__(self, noise: Any, position: Position, candidate: Position) -> Estimate:
-        old = self.at_position(noise[0], position, candidate)
-        new = self.at_candidate(noise[1], position, candidate)
-        return Estimate(
-            new.value - old.value,
-            new.bias - old.bias,
-            new.variance + old.variance,
-            new.third - old.third,
-            new.count + old.count - 1,  # as many degrees of freedom, plus 1
+        return _subtracted(
+            self.at_candidate(noise[1], position, candidate), self.at_position(noise[0], position, candidate)
         )
+
+    def pooled(self, noise: Any, position: Position, candidate: Position) -> Pooled:
+        """One estimate from the samples of several, whose noise has a leading axis."""
+        new = pooled(self.at_candidate, noise[1], position, candidate)
+        old = pooled(self.at_position, noise[0], position, candidate)
+        return Pooled(_subtracted(new.estimate, old.estimate), new.linear - old.linear, new.third - old.third)
 
     def with_count(self, count: int) -> Difference:
         """The same with another number of samples on each side."""
@@ -175,6 +177,33 @@ def difference(at_position: Any, at_candidate: Any) -> Difference:
     require_estimator(at_position, "at_position")
     require_estimator(at_candidate, "at_candidate")
     return Difference(at_position, at_candidate)
+
+
+def halves(forward: Estimate, reverse: Estimate) -> Estimate:
+    """Half the difference of an estimate forward and one in reverse."""
+    return Estimate(
+        (forward.value - reverse.value) / 2,
+        (forward.bias - reverse.bias) / 2,
+        (forward.variance + reverse.variance) / 4,
+        (forward.third - reverse.third) / 8,
+        forward.count + reverse.count - 1,  # as many degrees of freedom, plus 1
+    )
+
+
+def pooled_halves(forward: Pooled, reverse: Pooled) -> Pooled:
+    """The same of pooled estimates."""
+    estimate = halves(forward.estimate, reverse.estimate)
+    return Pooled(estimate, (forward.linear - reverse.linear) / 2, (forward.third - reverse.third) / 8)
+
+
+def _subtracted(new: Estimate, old: Estimate) -> Estimate:
+    return Estimate(
+        new.value - old.value,
+        new.bias - old.bias,
+        new.variance + old.variance,
+        new.third - old.third,
+        new.count + old.count - 1,  # as many degrees of freedom, plus 1
+    )
 
 
 def _twice(first: Any, second: Any, key: Key, position: Position, shape: Shape) -> tuple[Array, Array]:

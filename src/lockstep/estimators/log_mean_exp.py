@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from lockstep.estimators.samples import Samples, mean_of, moments, samples_of
+import jax
+
+from lockstep.estimators.samples import Moments, Pooled, Samples, mean_of, moments, samples_of
 from lockstep.functions import Scalar
 from lockstep.parts import choose, namespace, part
-from lockstep.types import Estimate, Key, Position, Shape
+from lockstep.types import Array, Estimate, Key, Position, Shape
 
 
 @part
@@ -32,22 +34,34 @@ class LogMeanExp:
         return self.samples.noise(key, shape)
 
     def __call__(self, noise: Any, position: Position, candidate: Position) -> Estimate:
-        log_weights = self.samples(noise, position, candidate)
-        array_module = namespace(log_weights)
-        largest = log_weights.max()
-        shift = choose(array_module.isfinite(largest), largest, 0.0)
-        weights = array_module.exp(log_weights - shift)
-        average = mean_of(weights)
-        value = array_module.log(average) + shift
-        # An average of zero is a ratio of zero: certain rejection, whose cumulants do not matter.
-        of = moments(choose(average == 0, weights + 1.0, weights / average))
-        variance = of.variance / self.count
-        third = (of.third - 3 * of.variance**2) / self.count**2
-        return Estimate(value, -variance / 2, variance, third, self.count)
+        return _log_of_average(self.samples(noise, position, candidate), self.count)[0]
+
+    def pooled(self, noise: Any, position: Position, candidate: Position) -> Pooled:
+        """One estimate from the samples of several, whose noise has a leading axis."""
+        log_weights = jax.vmap(self.samples, in_axes=(0, None, None))(noise, position, candidate)
+        estimate, of, weights = _log_of_average(log_weights.ravel(), log_weights.size)
+        linear = weights.reshape(log_weights.shape).mean(axis=1) - 1
+        return Pooled(estimate, linear, of.third / log_weights.size**2)
 
     def with_count(self, count: int) -> LogMeanExp:
         """The same estimator with another number of samples."""
         return LogMeanExp(self.samples.with_count(count))
+
+
+def _log_of_average(log_weights: Array, count: int) -> tuple[Estimate, Moments, Array]:
+    """The estimate, and the relative weights with their moments."""
+    array_module = namespace(log_weights)
+    largest = log_weights.max()
+    shift = choose(array_module.isfinite(largest), largest, 0.0)
+    scaled = array_module.exp(log_weights - shift)
+    mean = mean_of(scaled)
+    value = array_module.log(mean) + shift
+    # An average of zero is a ratio of zero: certain rejection, whose cumulants do not matter.
+    weights = choose(mean == 0, scaled + 1.0, scaled / mean)
+    of = moments(weights)
+    variance = of.variance / count
+    third = (of.third - 3 * of.variance**2) / count**2
+    return Estimate(value, -variance / 2, variance, third, count), of, weights
 
 
 def log_mean_exp(log_weight: Any, count: int, draw: Any = None) -> LogMeanExp:

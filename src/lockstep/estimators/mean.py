@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
 import numpy as np
 
-from lockstep.estimators.samples import Moments, Samples, as_moments, samples_of
+from lockstep.estimators.samples import Moments, Pooled, Samples, as_moments, pooled_moments, samples_of
 from lockstep.functions import Scalar
 from lockstep.parts import part
 from lockstep.types import Estimate, Key, Position, Shape
@@ -32,7 +33,16 @@ class Mean:
         return self.samples.noise(key, shape)
 
     def __call__(self, noise: Any, position: Position, candidate: Position) -> Estimate:
-        return average(as_moments(self.samples(noise, position, candidate), "mean"), self.count)
+        return average(self._moments(noise, position, candidate), self.count)
+
+    def pooled(self, noise: Any, position: Position, candidate: Position) -> Pooled:
+        """One estimate from the samples of several, whose noise has a leading axis."""
+        groups = jax.vmap(self._moments, in_axes=(0, None, None))(noise, position, candidate)
+        estimate = average(pooled_moments(groups, self.count), len(groups.mean) * self.count)
+        return Pooled(estimate, groups.mean - estimate.value, estimate.third)
+
+    def _moments(self, noise: Any, position: Position, candidate: Position) -> Moments:
+        return as_moments(self.samples(noise, position, candidate), "mean")
 
     def with_count(self, count: int) -> Mean:
         """The same estimator with another number of samples."""

@@ -6,6 +6,7 @@ import functools
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from lockstep.arguments import is_array, shapes, whole
@@ -14,7 +15,7 @@ from lockstep.draws import draw_bulk, draw_each
 from lockstep.functions import Function, Scalar, arity, call_checked, wrapped
 from lockstep.kernel import require_protocol
 from lockstep.parts import part, static
-from lockstep.types import Array, Estimator, Key, Position, Shape
+from lockstep.types import Array, Estimate, Estimator, Key, Position, Shape
 
 
 class Moments(NamedTuple):
@@ -61,6 +62,18 @@ def mean_of(samples: Array) -> Array:
 _ones = functools.cache(np.ones)
 
 
+def pooled_moments(of: Moments, count: int) -> Moments:
+    """The moments of all numbers together, from those of groups of ``count`` along the first axis."""
+    total = len(of.mean) * count
+    mean = of.mean.mean(axis=0)
+    apart = of.mean - mean
+    squares = of.variance * (count - 1) if count > 1 else np.zeros(())
+    cubes = of.third * ((count - 1) * (count - 2) / count) if count > 2 else np.full((), np.nan if count == 2 else 0.0)
+    variance = (squares + count * apart**2).sum(axis=0) / (total - 1)
+    third = (cubes + 3 * apart * squares + count * apart**3).sum(axis=0) * (total / ((total - 1) * (total - 2)))
+    return Moments(mean, variance, third)
+
+
 @part
 class Samples:
     """``count`` samples from a user's ``sample`` function, with noise from keys or from a ``draw`` in bulk.
@@ -86,10 +99,19 @@ class Samples:
             return noise
         if is_boxed(self.sample):
             return all_samples(self.sample, self.count, (noise, position, candidate))
+        if is_on_host(noise):
+            rows = (jax.tree.map(lambda leaf, i=i: leaf[i], noise) for i in range(self.count))
+            return np.array([self.sample(row, position, candidate) for row in rows])
         return jax.vmap(self.sample, in_axes=(0, None, None))(noise, position, candidate)
 
     def with_count(self, count: int) -> Samples:
         return Samples(self.sample, self.draw, whole(count, "count", 1))
+
+
+def is_on_host(noise: Any) -> bool:
+    """Whether noise has come to the host: an interpreted kernel with a black box somewhere inside its sample."""
+    leaves = jax.tree.leaves(noise)
+    return bool(leaves) and isinstance(leaves[0], np.ndarray)
 
 
 def is_boxed(function: Any) -> bool:
@@ -124,6 +146,34 @@ def all_samples(function: Any, count: int, arguments: tuple[Any, ...]) -> Any:
         remedy = "take a parameter called `count`, and return as many rows"
         raise ValueError(f"{name} returned an array of shape {rows.shape} as all {count} samples; {remedy}")
     return rows.astype(float, copy=False)
+
+
+class Pooled(NamedTuple):
+    """One estimate from the samples of K, with the linear part of each of the K around it.
+
+    ``linear`` is ∇g·(average of the samples of one - average of all), and ``third`` the third cumulant that this would
+    have for one estimate from all samples; what else an estimate differs by from D is curvature.
+    """
+
+    estimate: Estimate
+    linear: Array
+    third: Array
+
+
+def pooled(estimator: Any, noise: Any, position: Position, candidate: Position) -> Pooled:
+    """One estimate from K times as many samples: those of K estimates, whose noise has a leading axis.
+
+    An estimator of a user's own may do without a ``pooled``: the average of its estimates stands in, less the bias that
+    they state, with the cumulants that the spread of the estimates tells.
+    """
+    if hasattr(estimator, "pooled"):
+        return estimator.pooled(noise, position, candidate)
+    each = jax.vmap(estimator, in_axes=(0, None, None))(noise, position, candidate)
+    values = moments(each.value)
+    total = len(each.value)
+    bias = jnp.mean(each.bias)
+    value, third = values.mean - bias + bias / total, values.third / total**2
+    return Pooled(Estimate(value, bias / total, values.variance / total, third, total), each.value - values.mean, third)
 
 
 def require_estimator(estimator: Any, name: str) -> None:

@@ -9,9 +9,9 @@ import jax
 import numpy as np
 
 from lockstep.arguments import shapes
-from lockstep.estimators.samples import Moments, Samples, moments, samples_of
+from lockstep.estimators.samples import Moments, Pooled, Samples, moments, pooled_moments, samples_of
 from lockstep.functions import Function, Scalar, wrapped
-from lockstep.parts import part
+from lockstep.parts import namespace, part
 from lockstep.types import Array, Estimate, Key, Position, Shape
 
 DIFFERENCE = 1e-4
@@ -46,6 +46,11 @@ class Smooth:
             self.count,
         )
 
+    def pooled(self, noise: Any, position: Position, candidate: Position) -> Pooled:
+        """One estimate from the samples of several, whose noise has a leading axis."""
+        groups = jax.vmap(self.samples, in_axes=(0, None, None))(noise, position, candidate)
+        return smooth_pooled(lambda average: self.combine(average, position, candidate), groups, self.count)
+
     def with_count(self, count: int) -> Smooth:
         """The same estimator with another number of samples."""
         return Smooth(self.samples.with_count(count), self.combine)
@@ -53,6 +58,21 @@ class Smooth:
 
 def smooth_estimate(g: Callable[[Array], Array], samples: Any, count: int, name: str = "smooth") -> Estimate:
     """G at the average of the samples (numbers, vectors, or the moments of numbers), and its cumulants."""
+    return _smooth_parts(g, samples, count, name)[0]
+
+
+def smooth_pooled(g: Callable[[Array], Array], groups: Any, count: int, name: str = "smooth") -> Pooled:
+    """The same from groups of ``count`` samples along the first axis, with the linear part of each group."""
+    if isinstance(groups, Moments):
+        means, together = groups.mean, pooled_moments(groups, count)
+    else:
+        means, together = groups.mean(axis=1), groups.reshape(-1, *groups.shape[2:])
+    estimate, gradient, third = _smooth_parts(g, together, len(means) * count, name)
+    return Pooled(estimate, namespace(gradient).dot(means - means.mean(axis=0), gradient), third)
+
+
+def _smooth_parts(g: Callable[[Array], Array], samples: Any, count: int, name: str) -> tuple[Estimate, Array, Array]:
+    """The estimate, ∇g, and the third cumulant of the linear part."""
     is_array = isinstance(samples, (np.ndarray, jax.Array))
     if not isinstance(samples, Moments) and not (is_array and samples.ndim in (1, 2)):
         raise ValueError(
@@ -66,8 +86,9 @@ def smooth_estimate(g: Callable[[Array], Array], samples: Any, count: int, name:
         slope, curvature = _slopes(g, of)
         bias = curvature * of.variance / 2
         variance = slope**2 * of.variance
-        third = slope**3 * of.third + 3 * curvature * (slope * of.variance) ** 2
-        return Estimate(g(of.mean), bias / count, variance / count, third / count**2, count)
+        straight = slope**3 * of.third
+        third = straight + 3 * curvature * (slope * of.variance) ** 2
+        return Estimate(g(of.mean), bias / count, variance / count, third / count**2, count), slope, straight / count**2
     mean = samples.mean(axis=0)
     if isinstance(samples, np.ndarray):
         gradient, hessian = central_differences(g, mean, samples.std(axis=0))
@@ -78,7 +99,8 @@ def smooth_estimate(g: Callable[[Array], Array], samples: Any, count: int, name:
     spread = centred.T @ (centred @ gradient) / (count - 1) if count > 1 else np.nan * mean  # Σ∇g
     bias = ((centred @ hessian) * centred).sum() / (count - 1) / 2 if count > 1 else np.nan
     third = along.third + 3 * spread @ hessian @ spread
-    return Estimate(g(mean), bias / count, along.variance / count, third / count**2, count)
+    estimate = Estimate(g(mean), bias / count, along.variance / count, third / count**2, count)
+    return estimate, gradient, along.third / count**2
 
 
 def _slopes(g: Callable[[Array], Array], of: Moments) -> tuple[Array, Array]:

@@ -1,23 +1,31 @@
 """The named algorithms: each a few lines of composition under a docstring that says when it is exact."""
 
 from lockstep.kernels.auxiliary_variable import auxiliary_variable
+from lockstep.kernels.bridged_exchange import bridged_exchange
 from lockstep.kernels.corrected import corrected
 from lockstep.kernels.exchange import exchange
 from lockstep.kernels.naive import naive
+from lockstep.kernels.noisy_exchange import noisy_exchange
 from lockstep.kernels.penalty import penalty
 from lockstep.kernels.pseudo_marginal import pseudo_marginal
 from lockstep.kernels.randomized import randomized
 from lockstep.kernels.standard import standard
+from lockstep.kernels.subsampled import subsampled
+from lockstep.kernels.tunamh import tunamh
 from lockstep.kernels.universal import universal
 
 __all__ = [
     "auxiliary_variable",
+    "bridged_exchange",
     "corrected",
     "exchange",
     "naive",
+    "noisy_exchange",
     "penalty",
     "pseudo_marginal",
     "randomized",
     "standard",
+    "subsampled",
+    "tunamh",
     "universal",
 ]

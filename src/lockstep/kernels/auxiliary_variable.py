@@ -10,9 +10,9 @@ from lockstep.boxes import returning
 from lockstep.draws import draw_each
 from lockstep.functions import Function, Scalar, arity, wrapped
 from lockstep.kernel import MetropolisHastings
-from lockstep.kernels.exchange import Posterior
+from lockstep.kernels.exchange import Posterior, posterior_of
 from lockstep.parts import choose, part
-from lockstep.randomizations import observed, simulated
+from lockstep.randomizations import simulated
 from lockstep.ratios import Carried
 from lockstep.types import Array, Key, Position, Proposal, Shape
 
@@ -37,7 +37,7 @@ class Auxiliary:
         return draw_each(self.draw, key, shape)
 
     def __call__(self, noise: Any, position: Position) -> Array:
-        x = simulated(self.simulate, noise, position, self.posterior.data)
+        x = simulated(self.simulate, (noise, position), self.posterior.data)
         density = self.auxiliary_log_density
         log_auxiliary = density(x) if arity(density.function) == 1 else density(position, x)
         log_posterior = self.posterior(position)
@@ -88,11 +88,8 @@ def auxiliary_variable(
     ----------
     Møller, Pettitt, Reeves and Berthelsen (2006), Biometrika 93.
     """
-    posterior = Posterior(
-        wrapped(Scalar, log_prior, "log_prior"), wrapped(Scalar, log_likelihood, "log_likelihood"), observed(data)
-    )
     evaluate = Auxiliary(
-        posterior,
+        posterior_of(log_prior, log_likelihood, data),
         wrapped(Function, returning(simulate, data), "simulate"),
         wrapped(Scalar, auxiliary_log_density, "auxiliary_log_density"),
         None if draw is None else wrapped(Function, draw, "draw of auxiliary_variable"),

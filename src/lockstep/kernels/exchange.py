@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from lockstep.arguments import whole
 from lockstep.boxes import returning
 from lockstep.functions import Function, Scalar, wrapped
+from lockstep.inner_chains import InnerChain
 from lockstep.kernel import MetropolisHastings
 from lockstep.parts import part
 from lockstep.randomizations import AuxiliaryData, observed
 from lockstep.ratios import Carried, Exactly, Randomized
-from lockstep.types import Array, Position, Proposal
+from lockstep.types import Array, Position, Proposal, Randomization
 
 
 @part
@@ -26,7 +28,13 @@ class Posterior:
 
 
 def exchange(
-    log_prior: Any, log_likelihood: Any, simulate: Any, data: Any, proposal: Proposal, draw: Any = None
+    log_prior: Any,
+    log_likelihood: Any,
+    simulate: Any,
+    data: Any,
+    proposal: Proposal,
+    draw: Any = None,
+    inner: int | None = None,
 ) -> MetropolisHastings:
     """The single variable exchange algorithm: data simulated at the candidate cancel the unknown constants.
 
@@ -34,6 +42,9 @@ def exchange(
     x ~ L(θ', ·).
 
     *Exact when* ``simulate`` draws exactly from the likelihood (not by a chain that is stopped early).
+
+    *Approximate* with ``inner=k``: then x is where k transitions of a chain for L(θ', ·) lead from the data (double
+    Metropolis–Hastings). The error falls as the k-th power of the chain's rate of convergence.
 
     Parameters
     ----------
@@ -49,6 +60,9 @@ def exchange(
         Such as `RandomWalk`.
     draw
         ``draw(key)`` makes noise, free of the state, that ``simulate`` gets in place of the key.
+    inner
+        The number k of transitions: ``simulate(key, theta, x)`` then makes one from x. (The simulators of
+        `lockstep.models` do both.) None: ``simulate`` draws a data set afresh.
 
     Examples
     --------
@@ -62,18 +76,37 @@ def exchange(
     ...     proposal=ls.RandomWalk(1.0),
     ... )
 
+    See Also
+    --------
+    bridged_exchange : fewer rejections, from transitions between the two parameters.
+    noisy_exchange : an average over several data sets, approximate.
+    auxiliary_variable : x is carried along with the position.
+
     References
     ----------
-    Murray, Ghahramani and MacKay (2006), UAI.
+    Murray, Ghahramani and MacKay (2006), UAI. With ``inner``: Liang (2010), Journal of Statistical Computation and
+    Simulation 80.
     """
-    likelihood = wrapped(Scalar, log_likelihood, "log_likelihood")
-    posterior = Posterior(wrapped(Scalar, log_prior, "log_prior"), likelihood, observed(data))
-    auxiliary = AuxiliaryData(
-        likelihood,
+    posterior = posterior_of(log_prior, log_likelihood, data)
+    common = (
+        posterior.log_likelihood,
         wrapped(Function, returning(simulate, data), "simulate"),
-        data,
+        posterior.data,
         None if draw is None else wrapped(Function, draw, "draw of exchange"),
+        posterior.log_prior,
     )
-    return MetropolisHastings(
-        proposal, Randomized(Carried(Exactly(Scalar(posterior, "log_prior + log_likelihood"))), auxiliary)
-    )
+    if inner is None:
+        return randomized_by(posterior, AuxiliaryData(*common), proposal)
+    return randomized_by(posterior, InnerChain(*common, whole(inner, "inner of exchange", 1)), proposal)
+
+
+def posterior_of(log_prior: Any, log_likelihood: Any, data: Any) -> Posterior:
+    """Check and wrap what a user gave."""
+    likelihood = wrapped(Scalar, log_likelihood, "log_likelihood")
+    return Posterior(wrapped(Scalar, log_prior, "log_prior"), likelihood, observed(data))
+
+
+def randomized_by(posterior: Posterior, randomization: Randomization, proposal: Proposal) -> MetropolisHastings:
+    """The posterior without its constants, randomized by auxiliary data that cancel them."""
+    base = Carried(Exactly(Scalar(posterior, "log_prior + log_likelihood")))
+    return MetropolisHastings(proposal, Randomized(base, randomization))

@@ -7,13 +7,16 @@ independence proposal and its density.
 from lockstep.proposals.component import Component
 from lockstep.proposals.finite import Finite
 from lockstep.proposals.independent import Independent, IndependentNormal, IndependentUniform
+from lockstep.proposals.laplace import CrankNicolson, IndependentStudent
 from lockstep.proposals.walks import RandomWalk, UniformWalk
 
 __all__ = [
     "Component",
+    "CrankNicolson",
     "Finite",
     "Independent",
     "IndependentNormal",
+    "IndependentStudent",
     "IndependentUniform",
     "RandomWalk",
     "UniformWalk",

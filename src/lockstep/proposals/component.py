@@ -47,6 +47,20 @@ class Component:
         if hasattr(self.proposal, "require_start"):
             self.proposal.require_start(self._get(position))
 
+    @property
+    def adapted(self) -> Any:
+        """The same component with its proposal adapted, where that can be."""
+        inner = getattr(self.proposal, "adapted", None)
+        if inner is None:
+            return None
+
+        def adapted(positions: Position, step: float) -> Component:
+            is_array = isinstance(positions, np.ndarray)
+            mine = positions[:, :, self._index(positions[0, 0])] if is_array else self._get(positions)
+            return Component(self.where, inner(mine, step))
+
+        return adapted
+
     def _get(self, position: Position) -> Position:
         try:
             return getattr(position, self.where) if hasattr(position, "_fields") else position[self._index(position)]  # type: ignore[arg-type]

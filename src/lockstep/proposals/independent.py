@@ -7,15 +7,14 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import jax.random as jr
-import jax.scipy.linalg
 import numpy as np
 
-from lockstep import flat
 from lockstep.arguments import shapes
 from lockstep.draws import require_random
+from lockstep.flat import flatten, require_floating, require_size, size, unflatten
 from lockstep.functions import Function, Scalar
 from lockstep.parts import is_alike, is_concrete, is_floating, namespace, part, set_field, vectorize
-from lockstep.proposals.scales import scale_of, stretch, vector_of
+from lockstep.proposals.scales import scale_of, stretch, unstretch, vector_of
 from lockstep.types import Array, Key, Position, Shape
 
 
@@ -48,22 +47,15 @@ class IndependentNormal:
         set_field(self, "scale", scale_of(self.scale, "scale of IndependentNormal"))
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Candidate:
-        flat.require_floating(position, "IndependentNormal")
-        flat.require_size(self.mean, position, "mean of IndependentNormal")
-        flat.require_size(self.scale, position, "scale of IndependentNormal", is_matrix_allowed=True)
-        z = jr.normal(key, (*shape, flat.size(position)), float)
-        candidate = flat.unflatten(self.mean + stretch(self.scale, z), position, shape)
+        require_floating(position, "IndependentNormal")
+        require_size(self.mean, position, "mean of IndependentNormal")
+        require_size(self.scale, position, "scale of IndependentNormal", is_matrix_allowed=True)
+        z = jr.normal(key, (*shape, size(position)), float)
+        candidate = unflatten(self.mean + stretch(self.scale, z), position, shape)
         return Candidate(candidate, -0.5 * jnp.sum(z**2, axis=-1))
 
     def __call__(self, noise: Candidate, position: Position) -> tuple[Position, Array]:
-        array_module = namespace(noise.log_density)
-        centred = flat.flatten(position, array_module) - self.mean
-        if np.ndim(self.scale) < 2:
-            z = centred / self.scale
-        elif array_module is np:
-            z = np.linalg.solve(self.scale, centred)
-        else:
-            z = jax.scipy.linalg.solve_triangular(self.scale, centred, lower=True)
+        z = unstretch(self.scale, flatten(position, namespace(noise.log_density)) - self.mean)
         return noise.position, -0.5 * (z * z).sum() - noise.log_density
 
 
@@ -93,21 +85,21 @@ class IndependentUniform:
             )
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Position:
-        flat.require_floating(position, "IndependentUniform")
-        flat.require_size(self.low, position, "low of IndependentUniform")
-        flat.require_size(self.high, position, "high of IndependentUniform")
-        u = jr.uniform(key, (*shape, flat.size(position)), float)
-        return flat.unflatten(self.low + (self.high - self.low) * u, position, shape)
+        require_floating(position, "IndependentUniform")
+        require_size(self.low, position, "low of IndependentUniform")
+        require_size(self.high, position, "high of IndependentUniform")
+        u = jr.uniform(key, (*shape, size(position)), float)
+        return unflatten(self.low + (self.high - self.low) * u, position, shape)
 
     def __call__(self, noise: Position, position: Position) -> tuple[Position, Array]:
         array_module = namespace(jax.tree.leaves(noise)[0])
-        here = flat.flatten(position, array_module)
+        here = flatten(position, array_module)
         is_inside = ((self.low <= here) & (here <= self.high)).all()
         return noise, array_module.where(is_inside, 0.0, -np.inf)
 
     def require_start(self, position: Position) -> None:
         """Refuse to start where no candidate would ever be accepted."""
-        here = flat.flatten(position, np)
+        here = flatten(position, np)
         if not np.all((self.low <= here) & (here <= self.high)):
             raise ValueError(
                 f"initial is {here.tolist()}, outside the box from low to high of IndependentUniform; start inside it"

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import jax
+import jax.scipy.linalg
 import numpy as np
 
-from lockstep import flat
 from lockstep.arguments import real_numbers
+from lockstep.flat import flatten
 from lockstep.parts import is_concrete
 from lockstep.types import Array
 
@@ -18,7 +19,7 @@ def numbers_like(value: Any, name: str) -> Array:
     if not is_concrete(value):
         return value
     is_array = jax.tree_util.all_leaves([value]) or isinstance(value, (list, tuple))
-    return real_numbers(value if is_array or not jax.tree.leaves(value) else flat.flatten(value, np), name)
+    return real_numbers(value if is_array or not jax.tree.leaves(value) else flatten(value, np), name)
 
 
 def vector_of(value: Any, name: str) -> Array:
@@ -53,3 +54,40 @@ def scale_of(value: Any, name: str, is_matrix_allowed: bool = True) -> Array:
 def stretch(scale: Array, z: Array) -> Array:
     """Standard normal vectors, scaled or multiplied by a Cholesky factor."""
     return scale * z if np.ndim(scale) < 2 else z @ scale.T
+
+
+def unstretch(scale: Array, vector: Array) -> Array:
+    """The vector that `stretch` would make into this one."""
+    if np.ndim(scale) < 2:
+        return vector / scale
+    if isinstance(vector, np.ndarray):
+        return np.linalg.solve(scale, vector)
+    return jax.scipy.linalg.solve_triangular(scale, vector, lower=True)
+
+
+def normal_fit(positions: Any) -> tuple[Array, Array | None]:
+    """Mean and covariance factor of positions with leading axes (chains, draws); no factor if they lie in a plane."""
+    leaves = jax.tree.leaves(positions)
+    count = leaves[0].shape[0] * leaves[0].shape[1]
+    vectors = np.concatenate([np.reshape(leaf, (count, -1)) for leaf in leaves], axis=1)
+    dimension = vectors.shape[1]
+    if count < 2:
+        return vectors[0], None
+    covariance = np.cov(vectors.T).reshape(dimension, dimension)
+    # A little of the diagonal, as long as there are few positions.
+    share = dimension / (dimension + count)
+    covariance = (1 - share) * covariance + share * np.diag(np.diag(covariance))
+    spread = np.sqrt(np.diag(covariance))
+    if not np.all(spread > 0) or np.linalg.eigvalsh(covariance / np.outer(spread, spread))[0] < 1e-12:
+        return vectors.mean(axis=0), None
+    return vectors.mean(axis=0), np.linalg.cholesky(covariance)
+
+
+def as_factor(scale: Array, dimension: int) -> Array:
+    """A number, vector or factor as a factor."""
+    return scale if np.ndim(scale) == 2 else np.diag(np.broadcast_to(scale, (dimension,)))
+
+
+def best_walk(dimension: int) -> float:
+    """The step of a random walk that suits a normal target in that many dimensions, in standard deviations."""
+    return float(2.38 / np.sqrt(dimension))

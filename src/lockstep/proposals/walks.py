@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import jax
 import jax.random as jr
-import jax.scipy.linalg
 import numpy as np
 
-from lockstep import flat
+from lockstep.flat import require_floating, require_size, size, unflatten
 from lockstep.parts import part, set_field
-from lockstep.proposals.scales import scale_of, stretch
+from lockstep.proposals.scales import as_factor, best_walk, normal_fit, scale_of, stretch
 from lockstep.types import Array, Key, Position, Shape
 
 
@@ -36,13 +35,20 @@ class RandomWalk:
         set_field(self, "scale", scale_of(self.scale, "scale of RandomWalk"))
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Position:
-        flat.require_floating(position, "RandomWalk")
-        flat.require_size(self.scale, position, "scale of RandomWalk", is_matrix_allowed=True)
-        z = jr.normal(key, (*shape, flat.size(position)), float)
-        return flat.unflatten(stretch(self.scale, z), position, shape)
+        require_floating(position, "RandomWalk")
+        require_size(self.scale, position, "scale of RandomWalk", is_matrix_allowed=True)
+        z = jr.normal(key, (*shape, size(position)), float)
+        return unflatten(stretch(self.scale, z), position, shape)
 
     def __call__(self, noise: Position, position: Position) -> tuple[Position, Array]:
         return _add(position, noise), 0.0
+
+    def adapted(self, positions: Position, step: float) -> RandomWalk:
+        """With the covariance of positions that were seen, and a step in units of what suits a normal target."""
+        mean, factor = normal_fit(positions)
+        if factor is None:
+            return RandomWalk(step * as_factor(self.scale, len(mean)))
+        return RandomWalk(step * best_walk(len(mean)) * factor)
 
 
 @part
@@ -55,13 +61,21 @@ class UniformWalk:
         set_field(self, "half_width", scale_of(self.half_width, "half_width of UniformWalk", is_matrix_allowed=False))
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Position:
-        flat.require_floating(position, "UniformWalk")
-        flat.require_size(self.half_width, position, "half_width of UniformWalk")
-        u = jr.uniform(key, (*shape, flat.size(position)), float, -1.0, 1.0)
-        return flat.unflatten(self.half_width * u, position, shape)
+        require_floating(position, "UniformWalk")
+        require_size(self.half_width, position, "half_width of UniformWalk")
+        u = jr.uniform(key, (*shape, size(position)), float, -1.0, 1.0)
+        return unflatten(self.half_width * u, position, shape)
 
     def __call__(self, noise: Position, position: Position) -> tuple[Position, Array]:
         return _add(position, noise), 0.0
+
+    def adapted(self, positions: Position, step: float) -> UniformWalk:
+        """With half widths from the spread of positions that were seen, and a step as for `RandomWalk`."""
+        mean, factor = normal_fit(positions)
+        if factor is None:
+            return UniformWalk(step * np.broadcast_to(self.half_width, mean.shape))
+        spread = np.sqrt(3 * np.sum(factor**2, axis=1))
+        return UniformWalk(step * best_walk(len(factor)) * spread)
 
 
 def _add(position: Position, increment: Position) -> Position:

@@ -15,13 +15,16 @@ import jax.random as jr
 import numpy as np
 
 from lockstep.arguments import whole
+from lockstep.host import raised_here
 from lockstep.kernel import require_protocol
 from lockstep.precision import canonical, double_precision
 from lockstep.sampling import driver
+from lockstep.sampling.adapt import ADAPT_STREAM, DEFAULT_WARMUP, adapted
 from lockstep.sampling.directory import Point, Writer, open_run
 from lockstep.sampling.driver import Output
 from lockstep.sampling.drivers import driver_of
 from lockstep.sampling.errors import DamagedError
+from lockstep.sampling.fit import fitted
 from lockstep.sampling.interrupt import Interrupted, Stop
 from lockstep.sampling.problems import require_ratios, warn_of_ratios
 from lockstep.sampling.progress import Progress
@@ -44,6 +47,7 @@ def sample(
     seed: int = 0,
     warmup: int = 0,
     thin: int = 1,
+    adapt: bool = False,
     directory: str | PathLike[str] | None = None,
     executor: Any = None,
     progress: bool | None = None,
@@ -73,6 +77,10 @@ def sample(
         How many updates to take and forget before the first draw.
     thin
         How many updates to take for each draw.
+    adapt
+        True: proposals that can learn (`RandomWalk`, `UniformWalk`, `CrankNicolson`) learn their covariance and scale
+        in the warm-up, from all chains, and are frozen before the first draw; ``run.kernel`` has them as they then
+        are. A warm-up of 0 becomes 1,000 updates.
     directory
         Makes the run durable: draws are committed to this directory as they come. The same call again goes on where
         the last one stopped, or was killed, and with more ``draws`` extends the run; `ls.load` opens it. Another
@@ -97,7 +105,7 @@ def sample(
     >>> run.positions.shape
     (4, 500, 2)
     """
-    task = make_task(kernel, initial, draws, chains, seed, warmup, thin, directory)
+    task = make_task(kernel, initial, draws, chains, seed, warmup, thin, directory, adapt, progress)
     from lockstep.sampling.groups import is_grouped, run_groups
 
     if executor is not None or is_grouped(task.directory):
@@ -116,14 +124,24 @@ def make_task(
     warmup: int,
     thin: int,
     directory: str | PathLike[str] | None,
+    adapt: bool = False,
+    progress: bool | None = False,
 ) -> Task:
-    """The arguments of a run, checked."""
+    """The arguments of a run, checked, with its kernel fitted and adapted."""
     require_protocol(kernel, Kernel, "kernel", "a kernel such as ls.standard(log_density, proposal)")
     draws, chains = whole(draws, "draws", 1), whole(chains, "chains", 1)
     warmup, thin = whole(warmup, "warmup", 0), whole(thin, "thin", 1)
     seed = whole(seed, "seed", 0, most=MOST_SEED)
     path = None if directory is None else Path(directory)
-    return Task(kernel, initial, draws, chains, seed, warmup, thin, path)
+    adaptation = 0
+    with double_precision(), raised_here():
+        key_start, _ = jr.split(jr.key(seed))
+        kernel, initial = fitted(kernel, initial, key_start, progress)
+        if adapt:
+            adaptation, warmup = warmup or DEFAULT_WARMUP, 0
+            key_adapt = jr.fold_in(key_start, ADAPT_STREAM)
+            kernel, initial = adapted(kernel, initial, chains, key_adapt, adaptation, progress)
+    return Task(kernel, initial, draws, chains, seed, warmup, thin, path, adaptation=adaptation)
 
 
 class Outcome(NamedTuple):
@@ -139,7 +157,13 @@ def finished(task: Task, outcome: Outcome) -> Run:
     run = None
     if outcome.output is not None:
         run = Run(
-            *outcome.output, task.kernel, task.seed, task.warmup, task.thin, outcome.totals.seconds, task.directory
+            *outcome.output,
+            task.kernel,
+            task.seed,
+            task.warmup + task.adaptation,
+            task.thin,
+            outcome.totals.seconds,
+            task.directory,
         )
     if not outcome.is_complete:
         raise stopped(task, outcome.totals, run)
@@ -167,6 +191,7 @@ def run_chains(task: Task, progress: bool | None, is_collected: bool = True) -> 
     with ExitStack() as stack:
         began = time.perf_counter()
         stack.enter_context(double_precision())
+        stack.enter_context(raised_here())
         kernel = canonical(task.kernel, "kernel")
         key_start, key_run = jr.split(jr.key(task.seed))
         numbers = jnp.arange(task.first, task.first + task.count)

@@ -14,7 +14,10 @@ from lockstep.sampling.summary import about
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Task:
-    """Chains ``first`` to ``first + width - 1`` of a run of ``chains`` chains, and the directory that is theirs."""
+    """Chains ``first`` to ``first + width - 1`` of a run of ``chains`` chains, and the directory that is theirs.
+
+    ``adaptation`` is how many updates went into learning the kernel before the first of these.
+    """
 
     kernel: Any
     initial: Any
@@ -28,6 +31,7 @@ class Task:
     width: int | None = None
     stop_file: Path | None = None
     point: dict[str, str] | None = None
+    adaptation: int = 0
 
     @property
     def count(self) -> int:
@@ -47,6 +51,7 @@ class Task:
             "seed": self.seed,
             "chains": self.chains,
             "warmup": self.warmup,
+            "adaptation": self.adaptation,
             "thin": self.thin,
             "precision": "float64",
         }

@@ -1,6 +1,20 @@
 """Separation times: for how many updates two coupled kernels take the very same steps."""
 
+from lockstep.separation.bias import Bias, Biases, bias
 from lockstep.separation.first_passage import FirstPassage, first_passage
+from lockstep.separation.predict import predict
+from lockstep.separation.prediction import Prediction, RulePrediction
 from lockstep.separation.summary import Separation, summary
 
-__all__ = ["FirstPassage", "Separation", "first_passage", "summary"]
+__all__ = [
+    "Bias",
+    "Biases",
+    "FirstPassage",
+    "Prediction",
+    "RulePrediction",
+    "Separation",
+    "bias",
+    "first_passage",
+    "predict",
+    "summary",
+]

@@ -158,7 +158,7 @@ def _of_coupled(run: Any) -> Separation:
         # One separation a chain at the most: updates a mark are a mean first passage, by the gaps as by the marks.
         tau, tau_se = found["rho_1"], found["rho_1_se"]
         found.update(dict.fromkeys(("rho_1", "rho_1_se", "rho_2", "rho_2_se"), np.nan))
-    share, share_se = _mean(is_equal) if does_coalesce else _mean_of_chains(is_equal)
+    share, share_se = mean_and_error(is_equal) if does_coalesce else _mean_of_chains(is_equal)
     return Separation(
         **found,
         tau=tau,
@@ -190,11 +190,11 @@ def _rates(run: Any, eligible: np.ndarray) -> dict[str, Any]:
 def _ratio(amounts: np.ndarray, eligible: np.ndarray) -> tuple[float, float]:
     """Σ amounts / Σ eligible, with the Monte Carlo error of the ratio."""
     ratio = float(amounts.sum() / max(eligible.sum(), 1))
-    _, error = _mean(amounts - ratio * eligible)
+    _, error = mean_and_error(amounts - ratio * eligible)
     return ratio, float(error / max(eligible.mean(), 1e-300))
 
 
-def _mean(values: np.ndarray) -> tuple[float, float]:
+def mean_and_error(values: np.ndarray) -> tuple[float, float]:
     """The mean of chains, and its Monte Carlo standard error by ArviZ."""
     from arviz_stats.base import array_stats
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.polynomial import chebyshev
 from scipy import special
 
+from lockstep.estimators.samples import Pooled
 from lockstep.parts import part
 from lockstep.studies.nicholls2012.model import difference
 from lockstep.types import Array, Estimate, Key, Position, Shape
@@ -73,6 +74,14 @@ class InverseGamma:
         third = 4 * variance**1.5 * jnp.sqrt(m - 2) / (m - 3)
         return Estimate(difference(position, candidate) + noise[1], bias, variance, third, m)
 
+    def pooled(self, noise: Any, position: Position, candidate: Position) -> Pooled:
+        """One estimate from the samples of several: W̄ is 1/(1 + noise); cumulants to first order."""
+        total = len(noise[1]) * self.m
+        averages = 1 / (1 + noise[1])
+        value = difference(position, candidate) - 1 + 1 / jnp.mean(averages)
+        estimate = Estimate(value, 1 / total, 1 / total, 4 / total**2, total)
+        return Pooled(estimate, jnp.mean(averages) - averages, -2 / total**2)
+
 
 @part
 class NormalScore:
@@ -117,3 +126,10 @@ class NormalMean:
 
     def __call__(self, noise: Any, position: Position, candidate: Position) -> Estimate:
         return Estimate(difference(position, candidate) + noise[0], 0.0, noise[1], 0.0, self.m)
+
+    def pooled(self, noise: Any, position: Position, candidate: Position) -> Pooled:
+        """One estimate from the samples of several; the variance of one sample is 1."""
+        total = len(noise[0]) * self.m
+        average = jnp.mean(noise[0])
+        estimate = Estimate(difference(position, candidate) + average, 0.0, 1 / total, 0.0, total)
+        return Pooled(estimate, noise[0] - average, 0.0)

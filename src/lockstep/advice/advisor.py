@@ -1,0 +1,230 @@
+"""``ls.advise``: pilot runs, then which rule and how many samples."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+
+from lockstep.advice.advice import RULES, Advice, Option
+from lockstep.advice.findings import findings_of, problems_of
+from lockstep.advice.pilot import Look, Pilot
+from lockstep.arguments import positive, whole
+from lockstep.estimators.combinations import TwoSided
+from lockstep.estimators.samples import require_estimator
+from lockstep.kernel import require_protocol
+from lockstep.sampling.problems import LockstepWarning
+from lockstep.types import Proposal
+
+FEWEST = 4  # samples from which cumulants can be estimated
+MOST_LOOKS = 7
+CLOSE = math.log(1.1)
+APART = math.log(1.4)
+FARTHEST = 16.0  # factor between two looks
+SIMPLER = 0.7  # a rule must have a discrepancy smaller by this factor to be preferred to a simpler one
+
+
+def advise(
+    estimator: Any,
+    proposal: Any,
+    initial: Any,
+    draws: int = 10_000,
+    separations: float = 1.0,
+    seed: int = 0,
+    progress: bool | None = False,
+) -> Advice:
+    """Advise on a rule and a number of samples m, from pilot runs.
+
+    A pilot chain finds where the sampler goes. At pairs (θ, θ') of it every rule is judged as in
+    `ls.separation.predict`, for one number of samples after another, until the number of separations from an exact
+    chain is the wanted one. Rules are ranked by their kernel discrepancy, which is what biases estimates.
+
+    Parameters
+    ----------
+    estimator, proposal
+        As of `ls.naive`; the estimator needs ``with_count``.
+    initial
+        As of `ls.sample`.
+    draws
+        Updates of the run that is planned, all chains together.
+    separations
+        How many separations from an exact chain are tolerable in these.
+    seed
+        Of the pilot.
+    progress
+        As of `ls.sample`.
+
+    Returns
+    -------
+    Advice
+        ``rule``, ``count``, ``kernel``, the ``options``, ``findings`` in plain words, a ``figure()``; and ``sample()``
+        runs what is advised.
+
+    Examples
+    --------
+    >>> import jax.random as jr, lockstep as ls
+    >>> def one_sample(noise, position, candidate):
+    ...     return -0.5 * (candidate**2 - position**2) + noise
+    >>> noisy = ls.estimators.mean(one_sample, count=16, draw=lambda key, count: jr.normal(key, (count,)))
+    >>> advice = ls.advise(noisy, ls.RandomWalk(2.0), 0.0, draws=10_000, separations=10)
+    >>> advice.rule
+    'penalty'
+    >>> run = advice.sample(chains=4)
+    """
+    require_estimator(estimator, "estimator")
+    require_protocol(proposal, Proposal, "proposal", "a proposal such as ls.RandomWalk(scale)")
+    draws, seed = whole(draws, "draws", 1), whole(seed, "seed", 0)
+    separations = positive(separations, "separations")
+    if not hasattr(estimator, "with_count"):
+        raise TypeError(
+            f"estimator {estimator!r} has no with_count(count): a method that returns the same estimator with another "
+            f"number of samples is what advise varies"
+        )
+    pilot = Pilot(_large_enough(estimator), proposal, initial, seed, progress)
+    first = pilot.look(pilot.estimator.count)
+    wanted = separations / draws
+    options: list[Option] = []
+    if not first.problems:
+        rule = _best(first)
+        _search(pilot, rule, wanted)
+        # The ranking may change with m.
+        if (again := _best(_nearest(pilot, rule, wanted))) != rule:
+            _search(pilot, again, wanted)
+            rule = again
+        options = [_option(pilot, name, wanted, draws) for name in _usable(first)]
+        options.sort(key=lambda option: (option.rule != rule, option.discrepancy))
+    looks = tuple(look for _, look in sorted(pilot.looks.items()))
+    advice = Advice(
+        options[0].rule if options else None,
+        options[0].count if options else None,
+        tuple(options),
+        tuple(findings_of(pilot, options, looks)) if options else (),
+        tuple(problems_of(pilot, first)),
+        draws,
+        separations,
+        looks,
+        estimator,
+        proposal,
+        pilot.run,
+    )
+    if not options:
+        warnings.warn(f"no rule can be advised: {'; '.join(advice.problems)}", LockstepWarning, stacklevel=2)
+    return advice
+
+
+def _large_enough(estimator: Any) -> Any:
+    """The estimator with samples enough to estimate its cumulants, if it has fewer."""
+    if estimator.count >= FEWEST or getattr(estimator, "is_variance_known", False):
+        return estimator
+    return estimator.with_count(2 * FEWEST)
+
+
+def _usable(look: Look) -> list[str]:
+    return [name for name in RULES if name in look.rules and not math.isnan(look.rules[name].rho)]
+
+
+def _best(look: Look) -> str:
+    """The rule of least discrepancy at the same number of samples; a simpler one if it is nearly as good."""
+    best, least = "", math.inf
+    for name in _usable(look):
+        size = _discrepancy(look, name)[0]
+        if name == "two_sided":
+            size *= 2**1.5  # it takes twice the samples, and a discrepancy falls about as m^{-3/2}
+        if size < SIMPLER * least:
+            best, least = name, size
+    return best
+
+
+def _discrepancy(look: Look, rule: str) -> tuple[float, bool]:
+    """The discrepancy, and whether it is a bound from above."""
+    found = look.rules[rule]
+    is_bound = math.isnan(found.discrepancy)
+    return (found.discrepancy_interval[1] if is_bound else found.discrepancy), is_bound
+
+
+def _search(pilot: Pilot, rule: str, wanted: float) -> None:
+    """Look at numbers of samples until the rate of separation of a rule is the wanted one."""
+    look = pilot.look(pilot.estimator.count)
+    for _ in range(MOST_LOOKS):
+        rate = 1 / look.rules[rule].rho
+        if rate == 0 or abs(math.log(rate / wanted)) < CLOSE:
+            return
+        count = _needed(pilot, rule, wanted)
+        near = look.count
+        count = int(np.clip(count, max(FEWEST, near / FARTHEST), min(pilot.most, near * FARTHEST)))
+        count = _allowed(pilot.estimator, count)
+        if count in pilot.looks:
+            return
+        look = pilot.look(count)
+        if math.isnan(look.rules[rule].rho):
+            return
+
+
+def _needed(pilot: Pilot, rule: str, wanted: float) -> float:
+    """The number of samples at which the rate is the wanted one, by a power law through the two nearest looks."""
+    points = sorted(
+        ((look.count, 1 / look.rules[rule].rho) for look in pilot.looks.values() if look.rules[rule].rho > 0),
+        key=lambda point: abs(math.log(max(point[1], 1e-300) / wanted)),
+    )
+    points = [point for point in points if point[1] > 0]
+    if not points:
+        return float(pilot.estimator.count)
+    count, rate = points[0]
+    slope = 1.0
+    # The slope from a look far enough away that noise does not decide it.
+    for other, other_rate in points[1:]:
+        if abs(math.log(other / count)) > APART:
+            slope = -math.log(other_rate / rate) / math.log(other / count)
+            break
+    return float(count * (rate / wanted) ** (1 / min(max(slope, 0.4), 3.0)))
+
+
+def _allowed(estimator: Any, count: int) -> int:
+    """A number of samples that the estimator can have: batch means want a multiple of their batches."""
+    multiple = getattr(estimator, "batches", 1)
+    return max(multiple, -(-count // multiple) * multiple)
+
+
+def _nearest(pilot: Pilot, rule: str, wanted: float) -> Look:
+    needed = _needed(pilot, rule, wanted)
+    return min(pilot.looks.values(), key=lambda look: abs(math.log(look.count / needed)))
+
+
+def _option(pilot: Pilot, rule: str, wanted: float, draws: int) -> Option:
+    """A rule with the number of samples that it needs, and its cost."""
+    needed = _needed(pilot, rule, wanted)
+    count = _allowed(pilot.estimator, max(FEWEST, math.ceil(needed)))
+    near = _nearest(pilot, rule, wanted)
+    # From the nearest look: rates fall about as 1/m or faster, discrepancies as m^{-1} to m^{-3/2}.
+    discrepancy, is_bound = _discrepancy(near, rule)
+    growth = count / near.count
+    power = 1.0 if rule in ("naive", "penalty") else 1.5
+    rate = wanted * (count / needed) ** -1.0
+    sides = 1 + (rule == "two_sided") + isinstance(pilot.estimator, TwoSided)
+    updates = updates_per_effective_draw(pilot)
+    return Option(
+        rule,
+        count,
+        rate * draws,
+        discrepancy * growth**-power,
+        is_bound,
+        updates * count * sides,
+        updates * pilot.seconds_per_update * sides * count / pilot.estimator.count,
+        not 0.5 <= growth <= 2,
+    )
+
+
+def updates_per_effective_draw(pilot: Pilot) -> float:
+    """Updates of the pilot for each effective draw of its slowest component."""
+    from arviz_stats.base import array_stats
+
+    from lockstep.sampling.run import named_arrays
+
+    sizes = []
+    for array in named_arrays(pilot.run.positions).values():
+        components = np.asarray(array, float).reshape(*array.shape[:2], -1)
+        sizes += [float(array_stats.ess(components[..., i], method="bulk")) for i in range(components.shape[2])]
+    least = np.nanmin(sizes) if not np.all(np.isnan(sizes)) else np.nan
+    return pilot.run.chains * pilot.run.draws / max(float(least), 1.0)

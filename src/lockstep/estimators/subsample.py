@@ -1,0 +1,194 @@
+"""A log likelihood that is a sum over many rows, estimated from a few of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from lockstep.arguments import real_numbers, whole
+from lockstep.estimators.mean import average
+from lockstep.estimators.samples import moments
+from lockstep.functions import Scalar, wrapped
+from lockstep.parts import part, static
+from lockstep.subsampling.mode import Mode, find_mode, prior_of
+from lockstep.subsampling.rows import Rows, as_rows, draw_indices
+from lockstep.subsampling.surrogates import Taylor
+from lockstep.types import Array, Estimate, Key, Position, Shape
+
+MOST_BYTES_IN_NOISE = 2**13  # of the rows of one update; larger ones are gathered when they are used
+
+
+@part
+class Unfitted:
+    """In place of a Taylor expansion whose mode is searched when the first position is known."""
+
+
+@part
+class Subsample:
+    """``D̂`` = log prior and surrogate exactly, plus N times the average remainder of ``count`` rows."""
+
+    log_likelihood: Scalar
+    rows: Rows
+    log_prior: Scalar
+    control: Any
+    cumulative: Any  # of the rows' probabilities; None if they are equal
+    count: int = static()
+
+    @property
+    def has_variance(self) -> bool:
+        return self.count > 1
+
+    def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
+        self._require_fit()
+        indices = draw_indices(key, self.rows.size, self.cumulative, (*shape, self.count))
+        return (self.rows.take(indices), self._weights(indices)) if self._is_gathered_early else indices
+
+    def __call__(self, noise: Any, position: Position, candidate: Position) -> Estimate:
+        rows, weights = noise if self._is_gathered_early else (self.rows.take(noise), self._weights(noise))
+
+        def one(row: Any) -> Array:
+            new, old = (self.remainder(theta, row) for theta in (candidate, position))
+            return new - old
+
+        factor = float(self.rows.size) if weights is None else weights
+        estimate = average(moments(factor * jax.vmap(one)(rows)), self.count)
+        return estimate._replace(value=estimate.value + self.known(candidate) - self.known(position))
+
+    def remainder(self, position: Position, row: Any) -> Array:
+        """What the surrogate leaves of the log likelihood of one row."""
+        value = self.log_likelihood(position, row)
+        return value if self.control is None else value - self.control.of_row(self.log_likelihood, position, row)
+
+    def known(self, position: Position) -> Array:
+        """Log prior plus the surrogate's sum over all rows."""
+        prior = self.log_prior(position)
+        return prior if self.control is None else prior + self.control.of_all(position)
+
+    def with_count(self, count: int) -> Subsample:
+        """The same estimator with another number of rows."""
+        count = whole(count, "count", 1)
+        return Subsample(self.log_likelihood, self.rows, self.log_prior, self.control, self.cumulative, count)
+
+    def fit(self, position: Position, progress: bool | None = None) -> tuple[Subsample, Position]:
+        """With the Taylor expansion at the mode that is found from ``position``, and the mode."""
+        if not isinstance(self.control, Unfitted):
+            return self, position
+        mode = find_mode(self.log_likelihood, self.rows, position, self.log_prior, progress)
+        return self.at_mode(mode), mode.position
+
+    def at_mode(self, mode: Mode) -> Subsample:
+        """The same estimator with the Taylor expansion at a mode that is known."""
+        control = Taylor(mode.center, mode.likelihood.gradient, mode.likelihood.hessian)
+        return Subsample(self.log_likelihood, self.rows, self.log_prior, control, self.cumulative, self.count)
+
+    def _require_fit(self) -> None:
+        if isinstance(self.control, Unfitted):
+            raise ValueError(
+                "subsample: the mode for control='taylor' is not known yet; ls.sample finds it from its initial "
+                "position, elsewhere give subsample(..., initial=position) to find it at once"
+            )
+
+    @property
+    def _is_gathered_early(self) -> bool:
+        return self.rows.files is not None or self.count * self.rows.bytes_per_row <= MOST_BYTES_IN_NOISE
+
+    def _weights(self, indices: Array) -> Array | None:
+        if self.cumulative is None:
+            return None
+        below = jnp.where(indices > 0, self.cumulative[indices - 1], 0.0)
+        return 1 / (self.cumulative[indices] - below)
+
+
+def subsample(
+    log_likelihood: Any,
+    data: Any,
+    count: int,
+    log_prior: Any = None,
+    control: Any = "taylor",
+    initial: Position | None = None,
+    weights: Any = None,
+    progress: bool | None = None,
+) -> Subsample:
+    """Estimate D of a posterior from ``count`` rows of the data, drawn with replacement.
+
+    ``D̂ = log p(θ') - log p(θ) + Σq(θ') - Σq(θ) + (N/m) Σ_sample [(ℓ - q)(θ') - (ℓ - q)(θ)]``: unbiased, with a variance
+    that is the same in both directions. The surrogate q makes the variance small; its sum is known.
+
+    Parameters
+    ----------
+    log_likelihood
+        ``log_likelihood(theta, row)`` of one row.
+    data
+        An array, or any structure of arrays, with a common first axis over the rows. Memory-mapped arrays
+        (``numpy.load(..., mmap_mode="r")``) stay on disk: only the rows in use are read.
+    count
+        How many rows m an estimate takes.
+    log_prior
+        ``log_prior(theta)``; flat if left out.
+    control
+        ``"taylor"``: q is the second-order expansion of ℓ at the mode of the posterior. None: no surrogate, and an
+        estimate so noisy that only short steps can be taken. Or a `lockstep.subsampling.Surrogate` of your own.
+    initial
+        A position from which the mode is searched at once. If left out, `lockstep.sample` searches it from its own
+        initial position, and begins its chains there.
+    weights
+        Positive numbers, one a row: rows are drawn with probabilities proportional to them. It pays where few rows
+        make most of the remainder (covariates with heavy tails).
+    progress
+        Whether to show the passes over the data, as for `lockstep.sample`.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp, numpy as np, lockstep as ls
+    >>> generator = np.random.default_rng(0)
+    >>> x = generator.normal(size=(5_000, 2))
+    >>> y = generator.uniform(size=5_000) < 1 / (1 + np.exp(-x @ [0.5, -0.3]))
+    >>> def log_likelihood(theta, row):
+    ...     logit = jnp.dot(row["x"], theta)
+    ...     return row["y"] * logit - jnp.logaddexp(0.0, logit)
+    >>> estimator = ls.estimators.subsample(log_likelihood, {"x": x, "y": y}, count=32)
+    >>> kernel = ls.corrected(estimator, ls.RandomWalk(0.05))  # for ls.sample(kernel, np.zeros(2))
+
+    See Also
+    --------
+    lockstep.subsampled : a whole kernel, with a proposal that suits.
+
+    References
+    ----------
+    Bardenet, Doucet and Holmes (2017), JMLR 18; Quiroz, Kohn, Villani and Tran (2019), JASA 114.
+    """
+    likelihood, rows = wrapped(Scalar, log_likelihood, "log_likelihood"), as_rows(data)
+    count = whole(count, "count of subsample", 1)
+    if count > rows.size:
+        raise ValueError(
+            f"count of subsample is {count:,}, but the data have only {rows.size:,} rows; take fewer, or use "
+            f"ls.standard with the sum over all rows"
+        )
+    estimator = Subsample(likelihood, rows, prior_of(log_prior), _control(control), _cumulative(weights, rows), count)
+    return estimator if initial is None else estimator.fit(initial, progress)[0]
+
+
+def _control(control: Any) -> Any:
+    if isinstance(control, str) and control == "taylor":
+        return Unfitted()
+    if control is None or (hasattr(control, "of_row") and hasattr(control, "of_all")):
+        return control
+    raise ValueError(
+        f"control of subsample is {control!r}; it must be 'taylor', None, or a surrogate, "
+        f"ls.subsampling.Surrogate(row, total)"
+    )
+
+
+def _cumulative(weights: Any, rows: Rows) -> Any:
+    if weights is None:
+        return None
+    numbers = real_numbers(weights, "weights of subsample")
+    if numbers.shape != (rows.size,) or not np.all(numbers > 0):
+        raise ValueError(
+            f"weights of subsample have shape {numbers.shape} and the least is {numbers.min()}; give {rows.size:,} "
+            f"positive numbers, one a row"
+        )
+    return np.cumsum(numbers) / np.sum(numbers)

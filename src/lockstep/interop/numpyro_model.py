@@ -1,0 +1,185 @@
+"""NumPyro models with a plate over the data."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from lockstep.arguments import is_array
+from lockstep.interop.model import RowModel
+from lockstep.parts import part, static
+from lockstep.precision import double_precision
+from lockstep.subsampling.rows import as_rows
+from lockstep.types import Array, Position
+
+
+class Call:
+    """How to call a model on some rows: which of its arguments are data, and the others as they are."""
+
+    def __init__(self, model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], shared: tuple[str, ...]) -> None:
+        self.model = model
+        named: dict[Any, Any] = {**dict(enumerate(args)), **{k: v for k, v in kwargs.items() if k not in shared}}
+        self.data = {str(k): v for k, v in named.items() if is_array(v) and np.ndim(v) > 0}
+        self.args = tuple(None if str(k) in self.data else v for k, v in enumerate(args))
+        self.kwargs = {k: None if k in self.data else v for k, v in kwargs.items()}
+
+    def arguments(self, rows: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Positional and named arguments, with these rows in place of all."""
+        args = tuple(rows.get(str(k), v) for k, v in enumerate(self.args))
+        return args, {k: rows.get(k, v) for k, v in self.kwargs.items()}
+
+    def log_probabilities(self, position: Position, rows: Any) -> dict[str, Array]:
+        """Of every site, at an unconstrained position; the Jacobians are sites of their own."""
+        from numpyro.handlers import seed, substitute
+        from numpyro.infer.util import _unconstrain_reparam, compute_log_probs
+
+        args, kwargs = self.arguments(rows)
+        placed = substitute(
+            seed(self.model, jax.random.key(0)), substitute_fn=functools.partial(_unconstrain_reparam, position)
+        )
+        return compute_log_probs(placed, args, kwargs, {})[0]
+
+
+@part
+class RowLikelihood:
+    """The log likelihood of one row: the observed sites in the plate over the data."""
+
+    call: Call = static()
+    observed: tuple[str, ...] = static()
+
+    def __call__(self, position: Position, row: Any) -> Array:
+        found = self.call.log_probabilities(position, jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], row))
+        return sum((found[name] for name in self.observed), start=jnp.zeros((), float))
+
+
+@part
+class Prior:
+    """The log density of all other sites, with the Jacobians of the constraints."""
+
+    row: Any  # any row: what is not in the plate does not depend on it
+    call: Call = static()
+    observed: tuple[str, ...] = static()
+
+    def __call__(self, position: Position) -> Array:
+        found = self.call.log_probabilities(position, self.row)
+        rest = (value for name, value in found.items() if name not in self.observed)
+        return sum(rest, start=jnp.zeros((), float))
+
+
+def numpyro(model: Any, *args: Any, shared: tuple[str, ...] = (), **kwargs: Any) -> RowModel:
+    """Take a NumPyro model with a plate over its data as a target to subsample.
+
+    Parameters
+    ----------
+    model
+        A NumPyro model. Its observed sites are in one plate, whose size comes from the data (``x.shape[0]``).
+    args, kwargs
+        The arguments of the model. Arrays are data, with a first axis over the rows; other values are passed on.
+    shared
+        Names of keyword arguments that are arrays, but not data.
+
+    Returns
+    -------
+    RowModel
+        With ``initial``, ``log_likelihood``, ``data`` and ``log_prior`` for unconstrained positions, dictionaries by
+        the names of the sites, and ``constrain(run)``, which takes a run to the constrained parameters.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp, numpy as np, lockstep as ls, numpyro, numpyro.distributions as dist
+    >>> def regression(x, y=None):
+    ...     slope = numpyro.sample("slope", dist.Normal(0.0, 10.0))
+    ...     sigma = numpyro.sample("sigma", dist.HalfNormal(2.0))
+    ...     with numpyro.plate("rows", x.shape[0]):
+    ...         numpyro.sample("y", dist.Normal(slope * x, sigma), obs=y)
+    >>> generator = np.random.default_rng(0)
+    >>> x = generator.normal(size=5_000)
+    >>> target = ls.interop.numpyro(regression, x, y=2 * x + 0.5 * generator.normal(size=5_000))
+    >>> run = ls.sample(ls.subsampled(target), target.initial, draws=200, chains=2)
+    >>> {name: float(values.mean().round(1)) for name, values in target.constrain(run).positions.items()}
+    {'sigma': 0.5, 'slope': 2.0}
+    """
+    with double_precision():
+        call = Call(model, args, kwargs, shared)
+        if not call.data:
+            raise ValueError("numpyro: no argument of the model is an array; give the data, with a row a observation")
+        data = as_rows(call.data)
+        sites = {count: _trace(call, data.block(0, count)) for count in (1, min(2, data.size))}
+        observed = _observed(sites)
+        initial = _initial(sites[1])
+        one_row = data.block(0, 1)
+
+        def constrain(position: Position) -> Position:
+            from numpyro.infer.util import constrain_fn
+
+            args, kwargs = call.arguments(one_row)
+            seeded = _seeded(call.model)
+            return constrain_fn(seeded, args, kwargs, position)
+
+        return RowModel(
+            initial=initial,
+            constrain_one=constrain,
+            name=getattr(model, "__name__", "model"),
+            log_likelihood=RowLikelihood(call, observed),
+            data=data,
+            log_prior=Prior(one_row, call, observed),
+        )
+
+
+def _seeded(model: Any) -> Any:
+    from numpyro.handlers import seed
+
+    return seed(model, jax.random.key(0))
+
+
+def _trace(call: Call, rows: Any) -> dict[str, Any]:
+    from numpyro.handlers import trace
+
+    args, kwargs = call.arguments(rows)
+    found = trace(_seeded(call.model)).get_trace(*args, **kwargs)
+    return {name: site for name, site in found.items() if site["type"] == "sample"}
+
+
+def _observed(sites: dict[int, dict[str, Any]]) -> tuple[str, ...]:
+    """The observed sites in the plate over the data; what cannot be split into rows is refused."""
+    few, more = min(sites), max(sites)
+
+    def plates(count: int, name: str) -> dict[str, int]:
+        return {frame.name: frame.size for frame in sites[count][name]["cond_indep_stack"]}
+
+    def is_over_rows(name: str) -> bool:
+        return any(size == few and plates(more, name)[plate] == more for plate, size in plates(few, name).items())
+
+    observed = tuple(name for name, site in sites[few].items() if site["is_observed"])
+    for name in observed:
+        if not is_over_rows(name):
+            raise ValueError(
+                f"numpyro: the observed site {name!r} is in no plate whose size is the number of rows; put it into "
+                f"`with numpyro.plate(..., x.shape[0])`, the size taken from the data"
+            )
+    for name, site in sites[few].items():
+        if site["is_observed"]:
+            continue
+        if is_over_rows(name):
+            raise ValueError(
+                f"numpyro: the parameter {name!r} is in the plate over the data, a parameter a row; such models cannot "
+                f"be subsampled: integrate it out"
+            )
+        if getattr(site["fn"], "is_discrete", False):
+            raise ValueError(f"numpyro: the parameter {name!r} is discrete; sum it out of the model")
+    if not observed:
+        raise ValueError("numpyro: the model observes nothing; pass the observations as obs=...")
+    return observed
+
+
+def _initial(sites: dict[str, Any]) -> dict[str, np.ndarray]:
+    """Zero for every unconstrained parameter."""
+    from numpyro.distributions import biject_to
+
+    free = {name: site for name, site in sites.items() if not site["is_observed"]}
+    shapes = {name: jnp.shape(biject_to(site["fn"].support).inv(site["value"])) for name, site in free.items()}
+    return {name: np.zeros(shape) for name, shape in shapes.items()}

@@ -1,0 +1,66 @@
+"""PyMC models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lockstep.interop.model import DensityModel
+from lockstep.precision import double_precision
+from lockstep.types import Array, Position
+
+
+def pymc(model: Any) -> DensityModel:
+    """Take the log density of a PyMC model.
+
+    Parameters
+    ----------
+    model
+        A ``pymc.Model`` with continuous parameters.
+
+    Returns
+    -------
+    DensityModel
+        With ``log_density`` and ``initial`` for unconstrained positions, dictionaries by the names of PyMC's value
+        variables (such as ``sigma_log__``), and ``constrain(run)``, which takes a run to the model's parameters and
+        deterministics by their names.
+
+    Examples
+    --------
+    ::
+
+        with pymc.Model() as model:
+            sigma = pymc.HalfNormal("sigma", 2.0)
+            pymc.Normal("y", 0.0, sigma, observed=y)
+        target = ls.interop.pymc(model)
+        kernel = ls.standard(target.log_density, ls.RandomWalk(1.0))
+        run = target.constrain(ls.sample(kernel, target.initial, adapt=True))
+    """
+    from pymc.sampling.jax import get_jaxified_graph
+
+    discrete = [variable.name for variable in model.discrete_value_vars]
+    if discrete:
+        raise ValueError(f"pymc: the parameters {discrete} are discrete; a log density needs continuous ones")
+    names = [variable.name for variable in model.value_vars]
+    outputs = [variable for variable in model.unobserved_value_vars if variable.name not in names]
+    is_plain = {variable.name for variable in model.free_RVs} & set(names)
+    with double_precision():
+        density = get_jaxified_graph(inputs=model.value_vars, outputs=[model.logp()])
+        transformed = get_jaxified_graph(inputs=model.value_vars, outputs=outputs) if outputs else None
+
+    def log_density(position: Position) -> Array:
+        return density(*(position[name] for name in names))[0]
+
+    def constrain(position: Position) -> Position:
+        values = transformed(*(position[name] for name in names)) if transformed is not None else ()
+        found = dict(zip((variable.name for variable in outputs), values, strict=True))
+        return {**{name: position[name] for name in names if name in is_plain}, **found}
+
+    start = model.initial_point()
+    return DensityModel(
+        initial={name: np.asarray(start[name], float) for name in names},
+        constrain_one=constrain,
+        name=model.name or "model",
+        log_density=log_density,
+    )

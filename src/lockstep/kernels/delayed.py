@@ -1,0 +1,28 @@
+"""A kernel that cannot be made before the first position is known."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from lockstep.kernel import MetropolisHastings
+from lockstep.parts import part
+from lockstep.types import Position
+
+
+@part
+class Delayed:
+    """A recipe for a kernel: `lockstep.sample` makes the kernel from its initial position."""
+
+    recipe: Any
+
+    def fit(self, position: Position, progress: bool | None = None) -> tuple[MetropolisHastings, Position]:
+        """The kernel, and the mode at which its chains are to begin."""
+        return self.recipe(position, progress)
+
+    def _refuse(self, *arguments: Any, **options: Any) -> NoReturn:
+        raise ValueError(
+            "the mode of the posterior is not known yet; ls.sample finds it from its initial position, elsewhere make "
+            "the kernel with initial=position"
+        )
+
+    noise = init = move = step = _refuse

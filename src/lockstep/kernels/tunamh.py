@@ -1,0 +1,138 @@
+"""TunaMH: exact Metropolis–Hastings from a Poisson number of rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import numpy as np
+
+from lockstep.arguments import positive
+from lockstep.estimators.subsample import Subsample, Unfitted, subsample as subsample_estimator
+from lockstep.kernel import MetropolisHastings, require_protocol
+from lockstep.kernels.delayed import Delayed
+from lockstep.parts import part, static
+from lockstep.precision import canonical, double_precision
+from lockstep.ratios import Carried, Exactly, Randomized
+from lockstep.subsampling.mode import find_mode
+from lockstep.subsampling.proposals import check_proposal, choose_proposal
+from lockstep.subsampling.sums import block_length
+from lockstep.subsampling.tuna import Minibatch
+from lockstep.types import Array, Position, Proposal
+
+
+@part
+class Known:
+    """Log prior plus the surrogate's sum over all rows: the part of the log posterior that needs no rows."""
+
+    estimator: Subsample
+
+    def __call__(self, position: Position) -> Array:
+        return self.estimator.known(position)
+
+
+@part
+class Recipe:
+    """TunaMH around a mode that is still to be found."""
+
+    estimator: Subsample
+    bound: Any
+    proposal: Any
+    chi: Array
+    name: str | None = static()
+
+    def __call__(self, position: Position, progress: bool | None = None) -> tuple[MetropolisHastings, Position]:
+        one = self.estimator
+        mode = find_mode(one.log_likelihood, one.rows, position, one.log_prior, progress)
+        estimator = one.at_mode(mode)
+        proposal, _ = choose_proposal(self.proposal, self.name, estimator, mode)
+        return assemble(estimator, self.bound.at(mode.factor), proposal, self.chi), mode.position
+
+
+def tunamh(
+    log_likelihood: Any,
+    data: Any,
+    bound: Any,
+    proposal: Any = None,
+    log_prior: Any = None,
+    control: Any = "taylor",
+    initial: Position | None = None,
+    chi: float = 0.1,
+    progress: bool | None = None,
+) -> Any:
+    """TunaMH of Zhang, Cooper and De Sa: a minibatch of random size that makes the chain exact.
+
+    With bounds ``|r_i(θ') - r_i(θ)| ≤ c_i M``, C = Σ c_i and λ = χ C² M², B ~ Poisson(λ + CM) rows are drawn with
+    probabilities c_i/C, each kept with probability ``(λ c_i + C φ_i)/(λ c_i + C c_i M)``,
+    ``φ_i = (r_i(θ) - r_i(θ') + c_i M)/2``. Accepts with probability
+    ``min(1, q p(θ') e^{Σq(θ')} / (p(θ) e^{Σq(θ)}) · Π (λ c_i + C φ'_i)/(λ c_i + C φ_i))``, the product over those kept.
+
+    *Exact when* the bound holds. With ``control="taylor"`` r is what the expansion at the mode leaves of a row; CM is
+    then of order N^{-1/2} for candidates from the normal approximation, so that a handful of rows is enough. Without a
+    control it is the algorithm as published, where CM is of order √N.
+
+    Parameters
+    ----------
+    log_likelihood, data, log_prior, control, initial, progress
+        As for `lockstep.estimators.subsample`; the data must be in memory.
+    bound
+        ``ls.subsampling.logistic(features)``, ``ls.subsampling.robust(features, degrees, scale)``, or a
+        ``ls.subsampling.Bound(row, distance)`` of your own.
+    proposal
+        As for `lockstep.subsampled`; needed if there is no Taylor control.
+    chi
+        χ: larger means more rows and a higher acceptance.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp, numpy as np, lockstep as ls
+    >>> generator = np.random.default_rng(0)
+    >>> x = generator.normal(size=(20_000, 2))
+    >>> y = generator.uniform(size=20_000) < 1 / (1 + np.exp(-x @ [0.5, -0.3]))
+    >>> def log_likelihood(theta, row):
+    ...     logit = jnp.dot(row["x"], theta)
+    ...     return row["y"] * logit - jnp.logaddexp(0.0, logit)
+    >>> bound = ls.subsampling.logistic(lambda row: row["x"])
+    >>> kernel = ls.tunamh(log_likelihood, {"x": x, "y": y}, bound, initial=np.zeros(2))
+    >>> kernel.exact_when[:15]
+    'the bound holds'
+
+    References
+    ----------
+    Zhang, Cooper and De Sa (2020), NeurIPS; with control variates: Prado, Nemeth and Sherlock (2024), arXiv:2407.19602.
+    """
+    chi = positive(chi, "chi")
+    if not all(hasattr(bound, name) for name in ("at", "coefficient", "distance")):
+        raise TypeError(
+            f"bound of tunamh is {bound!r}; it must be a bound such as ls.subsampling.logistic(lambda row: row['x'])"
+        )
+    name = check_proposal(proposal)
+    estimator = subsample_estimator(log_likelihood, data, 1, log_prior, control)
+    if estimator.rows.files is not None:
+        raise ValueError("data of tunamh are on disk; it needs them in memory, or use ls.subsampled")
+    if isinstance(estimator.control, Unfitted):
+        kernel = Delayed(Recipe(estimator, bound, None if name is not None else proposal, chi, name))
+        return kernel if initial is None else kernel.fit(initial, progress)[0]
+    require_protocol(
+        proposal, Proposal, "proposal", "a proposal such as ls.RandomWalk(scale), without a Taylor control"
+    )
+    return assemble(estimator, bound, proposal, chi)
+
+
+def assemble(estimator: Subsample, bound: Any, proposal: Any, chi: Array) -> MetropolisHastings:
+    """The kernel, with the coefficients of all rows computed in one pass."""
+    coefficients = _coefficients(estimator, bound)
+    minibatch = Minibatch(estimator, bound, coefficients, np.cumsum(coefficients), chi)
+    return MetropolisHastings(proposal, Randomized(Carried(Exactly(Known(estimator))), minibatch))
+
+
+def _coefficients(estimator: Subsample, bound: Any) -> np.ndarray:
+    with double_precision():
+        bound, rows = canonical(bound, "bound"), estimator.rows
+        is_controlled = estimator.control is not None
+        one_block = jax.jit(jax.vmap(lambda row: bound.coefficient(row, is_controlled)))
+        found = np.concatenate([np.asarray(one_block(block)) for _, block in rows.blocks(block_length(rows, 1))])
+    if not np.all(np.isfinite(found) & (found >= 0)):
+        row = int(np.argmax(~(np.isfinite(found) & (found >= 0))))
+        raise ValueError(f"bound of tunamh gives {found[row]} for row {row:,}; it must be finite and not negative")
+    return found

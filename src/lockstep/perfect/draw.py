@@ -1,0 +1,50 @@
+"""What perfect simulation returns, and how it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from lockstep.host import on_host
+from lockstep.parts import is_concrete
+from lockstep.precision import double_precision
+from lockstep.types import Array
+
+
+class PerfectDraw(NamedTuple):
+    """An exact draw, and how many steps into the past it had to begin."""
+
+    value: Any
+    steps: Array
+
+
+class PerfectSimulationError(RuntimeError):
+    """A perfect draw that would have taken too long, or whose conditions are broken."""
+
+
+@contextmanager
+def precision_of(*arguments: Any) -> Iterator[bool]:
+    """Double precision of its own, and True; within a compiled program the program's precision, and False."""
+    if not is_concrete(arguments):
+        yield False
+        return
+    with double_precision():
+        yield True
+
+
+def require(is_met: Array, message: str, value: Any) -> Any:
+    """``value``; an error if a condition is not met, also within compiled programs."""
+
+    def look(flags: Any) -> Any:
+        if not np.all(flags):
+            raise PerfectSimulationError(message)
+        return flags
+
+    flag = on_host(look, jax.ShapeDtypeStruct((), np.bool_), (0,), jnp.asarray(is_met))
+    # The values depend on the answer, so that the compiler cannot leave the question out.
+    return jax.tree.map(lambda leaf: jnp.where(flag, leaf, jnp.zeros_like(leaf)), value)

@@ -1,0 +1,107 @@
+"""Proposals around a normal approximation of the target: independent with heavy tails, or steps that leave it alone."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import jax.random as jr
+
+from lockstep.arguments import is_number, positive
+from lockstep.flat import flatten, require_floating, require_size, size, unflatten
+from lockstep.parts import is_concrete, namespace, part, set_field
+from lockstep.proposals.independent import Candidate
+from lockstep.proposals.scales import normal_fit, scale_of, stretch, unstretch, vector_of
+from lockstep.types import Array, Key, Position, Shape
+
+
+@part
+class IndependentStudent:
+    """Independent candidates from a multivariate Student t: like `IndependentNormal`, with heavier tails.
+
+    Tails that are heavier than the target's keep an independence chain from getting stuck.
+
+    Parameters
+    ----------
+    mean, scale
+        As for `IndependentNormal`; the scale is that of the normal numbers, before they are stretched by the t.
+    degrees
+        Degrees of freedom: the fewer, the heavier the tails.
+    """
+
+    mean: Array
+    scale: Array
+    degrees: Array = 5.0
+
+    is_independent = True
+
+    def __post_init__(self) -> None:
+        set_field(self, "mean", vector_of(self.mean, "mean of IndependentStudent"))
+        set_field(self, "scale", scale_of(self.scale, "scale of IndependentStudent"))
+        set_field(self, "degrees", positive(self.degrees, "degrees of IndependentStudent"))
+
+    def noise(self, key: Key, position: Position, shape: Shape = ()) -> Candidate:
+        require_fit(self.mean, self.scale, position, "IndependentStudent")
+        key_normal, key_square = jr.split(key)
+        z = jr.normal(key_normal, (*shape, size(position)), float)
+        # A normal vector over the root of an independent χ²/ν.
+        z = z / jnp.sqrt(jr.gamma(key_square, self.degrees / 2, shape, float) * (2 / self.degrees))[..., None]
+        candidate = unflatten(self.mean + stretch(self.scale, z), position, shape)
+        return Candidate(candidate, self._log_density(z, jnp))
+
+    def __call__(self, noise: Candidate, position: Position) -> tuple[Position, Array]:
+        array_module = namespace(noise.log_density)
+        z = unstretch(self.scale, flatten(position, array_module) - self.mean)
+        return noise.position, self._log_density(z, array_module) - noise.log_density
+
+    def _log_density(self, z: Array, array_module: object) -> Array:
+        square = (z * z).sum(axis=-1) / self.degrees
+        return -0.5 * (self.degrees + z.shape[-1]) * array_module.log1p(square)  # type: ignore[attr-defined]
+
+
+@part
+class CrankNicolson:
+    """Preconditioned Crank–Nicolson: θ' = mean + √(1 - step²) (θ - mean) + step L z.
+
+    Its steps leave N(mean, L Lᵀ) alone, so that only the target's deviation from that normal law is left in the ratio:
+    the acceptance does not fall with the dimension. ``step=1`` draws independently.
+
+    Parameters
+    ----------
+    mean, scale
+        As for `IndependentNormal`.
+    step
+        Above 0, at most 1.
+    """
+
+    mean: Array
+    scale: Array
+    step: Array = 0.5
+
+    def __post_init__(self) -> None:
+        set_field(self, "mean", vector_of(self.mean, "mean of CrankNicolson"))
+        set_field(self, "scale", scale_of(self.scale, "scale of CrankNicolson"))
+        if is_concrete(self.step) and not (is_number(self.step) and 0 < self.step <= 1):
+            raise ValueError(f"step of CrankNicolson is {self.step!r}; it must be one number, above 0 and at most 1")
+
+    def noise(self, key: Key, position: Position, shape: Shape = ()) -> Array:
+        require_fit(self.mean, self.scale, position, "CrankNicolson")
+        return self.step * stretch(self.scale, jr.normal(key, (*shape, size(position)), float))
+
+    def __call__(self, noise: Array, position: Position) -> tuple[Position, Array]:
+        here = flatten(position, namespace(noise)) - self.mean
+        there = (1 - self.step**2) ** 0.5 * here + noise
+        old, new = unstretch(self.scale, here), unstretch(self.scale, there)
+        return unflatten(self.mean + there, position), 0.5 * ((new * new).sum() - (old * old).sum())
+
+    def adapted(self, positions: Position, step: float) -> CrankNicolson:
+        """Around the mean and covariance of positions that were seen, with another step."""
+        mean, factor = normal_fit(positions)
+        if factor is None:
+            return CrankNicolson(self.mean, self.scale, min(1.0, self.step * step))
+        return CrankNicolson(mean, factor, min(1.0, 0.5 * step))
+
+
+def require_fit(mean: Array, scale: Array, position: Position, name: str) -> None:
+    """Refuse positions that are not floating-point, or of another size than the parameters."""
+    require_floating(position, name)
+    require_size(mean, position, f"mean of {name}")
+    require_size(scale, position, f"scale of {name}", is_matrix_allowed=True)

@@ -1,0 +1,169 @@
+"""How far posterior means are off, measured by a coupled pair of chains."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jax
+import numpy as np
+
+from lockstep.arguments import whole
+from lockstep.coupling import Coupled, Pair
+from lockstep.estimators.combinations import TwoSided, two_sided
+from lockstep.kernel import MetropolisHastings
+from lockstep.kernels import corrected
+from lockstep.maximal import MaximallyCoupled
+from lockstep.precision import double_precision
+from lockstep.proposals import RandomWalk
+from lockstep.ratios import Estimated
+from lockstep.separation.summary import mean_and_error
+
+TIMES = 4
+FEWEST_DRAWS = 100
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Bias:
+    """How far one posterior mean is off, beside the Monte Carlo standard error of the run's own mean."""
+
+    name: str
+    bias: float
+    bias_se: float
+    monte_carlo_error: float
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the Monte Carlo error is larger than the bias can be."""
+        return abs(self.bias) + 2 * self.bias_se < self.monte_carlo_error
+
+    def __str__(self) -> str:
+        return (
+            f"{self.name}: bias {self.bias:.2g} ± {self.bias_se:.1g}, Monte Carlo error {self.monte_carlo_error:.2g}"
+            + (" (the bias does not matter here)" if self.is_lost else "")
+        )
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class Biases:
+    """The biases of several posterior means, by name; ``updates`` is how many the coupled pair took."""
+
+    of: dict[str, Bias]
+    reference: Any
+    updates: int
+
+    def __getitem__(self, name: str) -> Bias:
+        return self.of[name]
+
+    def __iter__(self) -> Iterator[Bias]:
+        return iter(self.of.values())
+
+    def __len__(self) -> int:
+        return len(self.of)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All numbers by name."""
+        return {name: dataclasses.asdict(bias) for name, bias in self.of.items()}
+
+    def __repr__(self) -> str:
+        head = f"Biases by {self.updates:,} coupled updates against {self.reference.ratio.rule.name}"
+        return "\n".join([head, *(f"  {bias}" for bias in self)])
+
+
+def bias(
+    run: Any, functions: Any = None, times: int = TIMES, draws: int | None = None, seed: int | None = None
+) -> Biases:
+    """Measure how far the posterior means of an approximate kernel are off.
+
+    Two chains are coupled: the run's kernel, and `ls.corrected` with ``times`` as many samples (over
+    `ls.estimators.two_sided` if the variance differs by direction). The average difference along the pair estimates the
+    bias; chains that stay together most of the time make it precise. Random walks are coupled maximally, so that chains
+    that have separated meet again.
+
+    Parameters
+    ----------
+    run
+        From `ls.sample`, of an approximate kernel such as `ls.naive`.
+    functions
+        Whose posterior means: a function of a position, a dict of these by name, or None for the components themselves.
+        They return a number or an array.
+    times
+        How many times the samples of the run's estimator the reference takes.
+    draws
+        Updates of each of the run's chains; by default as many as cost about as much as the run.
+    seed
+        Of the coupled chains; by default it follows from that of the run.
+
+    Returns
+    -------
+    Biases
+        For each mean ``bias``, ``bias_se`` and the ``monte_carlo_error`` of the run.
+
+    Notes
+    -----
+    The reference has a bias of its own, smaller by its order in the number of samples.
+    """
+    from lockstep.sampling import Starts, sample
+
+    kernel = run.kernel
+    if not isinstance(kernel, MetropolisHastings) or not isinstance(kernel.ratio, Estimated):
+        raise TypeError(f"run has the kernel {kernel!r}; bias needs one such as ls.naive(estimator, proposal)")
+    if not hasattr(kernel.ratio.estimator, "with_count"):
+        raise TypeError(
+            f"estimator {kernel.ratio.estimator!r} has no with_count(count), which bias needs for a reference "
+            f"with more samples; give it one"
+        )
+    reference = reference_of(run, kernel, whole(times, "times", 2))
+    updates = run.draws * run.thin
+    draws = max(FEWEST_DRAWS, updates // (1 + times)) if draws is None else whole(draws, "draws", 2)
+    couple = MaximallyCoupled if isinstance(kernel.proposal, RandomWalk) else Coupled
+    last = jax.tree.map(lambda leaf: np.asarray(leaf)[:, -1], run.positions)
+    both = sample(
+        couple(kernel, reference),
+        Starts(Pair(last, last)),
+        draws=draws,
+        chains=run.chains,
+        seed=(run.seed + 7) % 2**31 if seed is None else whole(seed, "seed", 0),
+        warmup=draws // 5,
+        progress=False,
+    )
+    means = _means(functions)
+    ours, theirs, own = (means(positions) for positions in (*both.positions, run.positions))
+    found = {
+        name: Bias(name, *mean_and_error(ours[name] - theirs[name]), mean_and_error(own[name])[1]) for name in ours
+    }
+    return Biases(found, reference, draws * run.chains)
+
+
+def reference_of(run: Any, kernel: MetropolisHastings, times: int) -> MetropolisHastings:
+    """The corrected kernel with more samples, two-sided if the variance differs by direction."""
+    from lockstep.separation.predict import replicates_of
+    from lockstep.separation.trust import asymmetry_of
+
+    estimator = kernel.ratio.estimator  # type: ignore[attr-defined]
+    more = estimator.with_count(times * estimator.count)
+    if not isinstance(estimator, TwoSided) and asymmetry_of(*replicates_of(run, kernel)):
+        more = two_sided(more)
+    return corrected(more, kernel.proposal)
+
+
+def _means(functions: Any) -> Callable[[Any], dict[str, np.ndarray]]:
+    """From positions of shape (chains, draws, …) to named arrays (chains, draws), one for each mean."""
+    from lockstep.sampling.run import named_arrays
+
+    if functions is not None and not callable(functions) and not isinstance(functions, dict):
+        raise TypeError(f"functions is {functions!r}; give a function of a position, or a dict of functions by name")
+    given = {"function": functions} if callable(functions) else functions
+
+    def evaluate(positions: Any) -> dict[str, np.ndarray]:
+        with double_precision():
+            values = positions if given is None else {n: jax.vmap(jax.vmap(f))(positions) for n, f in given.items()}
+        named: dict[str, np.ndarray] = {}
+        for name, array in named_arrays(values).items():
+            flat = np.asarray(array, float).reshape(*array.shape[:2], -1)
+            single = array.ndim == 2
+            named |= {name if single else f"{name}[{i}]": flat[:, :, i] for i in range(flat.shape[2])}
+        return named
+
+    return evaluate

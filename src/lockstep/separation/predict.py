@@ -1,0 +1,210 @@
+"""Separation predicted without the exact chain, by replicates at pairs (θ, θ') of a run."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import jax
+import numpy as np
+
+from lockstep.arguments import whole
+from lockstep.compose import Cycle, Mixture
+from lockstep.coupling import Coupled, Pair, Shadowed
+from lockstep.kernel import MetropolisHastings
+from lockstep.ratios import Estimated
+from lockstep.separation.prediction import Prediction, RulePrediction
+from lockstep.separation.rates import RULES, judge, seen_by
+from lockstep.separation.replicates import Replicates, draw_replicates
+from lockstep.types import Position
+
+SHARE = 10  # one call of the estimator for so many of the run's
+PAIRS, REPLICATES = 1024, 32
+FEWEST_PAIRS, FEWEST_REPLICATES = 8, 8
+
+
+def predict(
+    run: Any, kernel: Any = None, pairs: int | None = None, replicates: int | None = None, seed: int | None = None
+) -> Prediction:
+    """Predict how often a chain with estimated ratios separates from an exact one, and how far its kernel is off.
+
+    At pairs (θ, θ') of the run the estimator is called many times with independent noise, both ways. That tells D, the
+    law of the noise, and so the normal estimate of the exact penalty method that would be coupled to each estimate. The
+    average gap between the two acceptance probabilities is 1/ρ. Nothing is known of D or of the law of the noise, and
+    nothing is added to the run.
+
+    Parameters
+    ----------
+    run
+        From `ls.sample`, of a kernel such as `ls.naive`, `ls.penalty` or `ls.corrected`, or of a `Cycle` or `Mixture`
+        of these.
+    kernel
+        Another kernel to judge at the run's positions; needed for a run that was loaded from disk.
+    pairs, replicates
+        How many pairs, and how many estimates at each and each way. By default together at most a tenth of the calls of
+        the estimator that the run has made.
+    seed
+        Of the replicates; by default it follows from that of the run.
+
+    Returns
+    -------
+    Prediction
+        ``rho``, ``rho_se``, ``expected_separations``, ``discrepancy`` of the rule that was used; ``rules`` has them for
+        every rule. Where the noise is such that no cumulant can be trusted the numbers are NaN, ``problems`` say why,
+        and a warning is given.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp, jax.random as jr, lockstep as ls
+    >>> def one_sample(noise, position, candidate):
+    ...     return -0.5 * (candidate**2 - position**2) + noise
+    >>> noisy = ls.estimators.mean(one_sample, count=16, draw=lambda key, count: jr.normal(key, (count,)))
+    >>> run = ls.sample(ls.naive(noisy, ls.RandomWalk(2.0)), 0.0, draws=4000, chains=4, seed=1)
+    >>> prediction = ls.separation.predict(run)
+    >>> prediction.rules["corrected"].rho > 5 * prediction.rho
+    True
+    """
+    judged, positions = _judged(run, kernel)
+    parts = [(weight, one) for weight, one in _weighted(judged) if not _is_always_exact(one)]
+    updates = run.chains * run.draws * run.thin
+    size = _size(run, pairs, replicates, len(parts))
+    places, chains = places_of(positions, size[0])
+    seed = (run.seed + 1) % 2**31 if seed is None else whole(seed, "seed", 0)
+    shares = [
+        _predict_one(one, places, chains, size[1], seed + index, updates, _log_ratios(run, judged, index))
+        for index, (_, one) in enumerate(parts)
+    ]
+    found = shares[0] if len(parts) == 1 else _together(shares, [weight for weight, _ in parts], updates)
+    for problem in found.problems:
+        from lockstep.sampling.problems import LockstepWarning
+
+        warnings.warn(f"separation is not predicted: {problem}", LockstepWarning, stacklevel=2)
+    return found
+
+
+def replicates_of(
+    run: Any, kernel: MetropolisHastings, pairs: int = 64, replicates: int = 16
+) -> tuple[Replicates, Replicates]:
+    """A few replicates forward and in reverse, to look at the noise of a kernel's estimator."""
+    places, _ = places_of(run.positions, min(pairs, run.chains * run.draws))
+    estimator = kernel.ratio.estimator  # type: ignore[attr-defined]
+    return draw_replicates(estimator, kernel.proposal, places, replicates, run.seed)
+
+
+def _judged(run: Any, kernel: Any) -> tuple[Any, Position]:
+    """The kernel to judge, and the positions to judge it at."""
+    judged = run.kernel if kernel is None else kernel
+    if judged is None:
+        raise ValueError("run has no kernel (it was loaded from disk); call predict(run, kernel)")
+    positions = run.positions.second if isinstance(run.positions, Pair) else run.positions
+    if isinstance(judged, (Coupled, Shadowed)):
+        judged = judged.kernels[1]
+    return judged, positions
+
+
+def _weighted(kernel: Any) -> list[tuple[float, MetropolisHastings]]:
+    """The kernels of one accept/reject that a kernel is made of, and how often each is applied in an update."""
+    if isinstance(kernel, MetropolisHastings):
+        return [(1.0, kernel)]
+    if isinstance(kernel, (Cycle, Mixture)):
+        weights = kernel.weights if isinstance(kernel, Mixture) else [1.0] * len(kernel.kernels)
+        pairs = zip(weights, kernel.kernels, strict=True)
+        return [(float(w) * inner, one) for w, part in pairs for inner, one in _weighted(part)]
+    raise TypeError(f"kernel is {kernel!r}; a prediction needs one such as ls.naive(estimator, proposal)")
+
+
+def _is_always_exact(kernel: MetropolisHastings) -> bool:
+    if isinstance(kernel.ratio, Estimated):
+        return False
+    if kernel.exact_when is not None:
+        return True
+    raise TypeError(
+        f"kernel has the ratio {type(kernel.ratio).__name__}, which is approximate but estimates no log ratio by an "
+        f"estimator; a prediction needs a kernel such as ls.naive(estimator, proposal)"
+    )
+
+
+def _size(run: Any, pairs: int | None, replicates: int | None, parts: int) -> tuple[int, int]:
+    """Numbers of pairs and of replicates that together cost a tenth of the run."""
+    if not parts:
+        raise TypeError(f"the kernel of the run is exact ({run.kernel.exact_when}): there is nothing to predict")
+    budget = run.chains * (run.draws * run.thin + run.warmup) // (2 * SHARE * parts)
+    if replicates is None:
+        replicates = REPLICATES if budget >= 2 * REPLICATES * FEWEST_PAIRS else FEWEST_REPLICATES
+    replicates = whole(replicates, "replicates", 4)
+    replicates -= replicates % 2
+    most = run.chains * run.draws
+    if pairs is not None:
+        return min(whole(pairs, "pairs", 2), most), replicates
+    pairs = min(budget // replicates, PAIRS, most)
+    if pairs < FEWEST_PAIRS:
+        raise ValueError(
+            f"the run is too short for a prediction at a tenth of its cost ({2 * SHARE * budget * parts:,} calls "
+            f"of the estimator); give pairs=... and replicates=..., for example 64 and 16, or run longer"
+        )
+    return pairs, replicates
+
+
+def places_of(positions: Position, pairs: int) -> tuple[Position, int]:
+    """Positions spread over all chains and draws, chain by chain, and the number of chains."""
+    chains, draws = jax.tree.leaves(positions)[0].shape[:2]
+    chains = min(chains, pairs)
+    each = pairs // chains
+    when = np.linspace(0, draws - 1, each + 1).astype(int)[1:]
+    take = jax.tree.map(lambda leaf: np.asarray(leaf)[:chains][:, when].reshape(-1, *leaf.shape[2:]), positions)
+    return take, chains
+
+
+def _log_ratios(run: Any, judged: Any, index: int) -> np.ndarray | None:
+    """The log ratios of all updates of the run that the judged kernel made; None if another made them."""
+    if judged is not run.kernel or not isinstance(judged, (MetropolisHastings, Cycle)):
+        return None
+    log_ratios = np.asarray(run.info.log_ratio)
+    if isinstance(judged, Cycle):
+        approximate = [i for i, one in enumerate(judged.kernels) if not _is_always_exact(one)]
+        log_ratios = log_ratios[..., approximate[index]]
+    return np.nan_to_num(log_ratios, nan=-np.inf)
+
+
+def _predict_one(
+    kernel: MetropolisHastings,
+    places: Position,
+    chains: int,
+    replicates: int,
+    seed: int,
+    updates: int,
+    log_ratios: np.ndarray | None,
+) -> Prediction:
+    estimator, used = kernel.ratio.estimator, kernel.ratio.rule  # type: ignore[attr-defined]
+    forward, reverse = draw_replicates(estimator, kernel.proposal, places, replicates, seed)
+    name = next((name for name, rule in RULES.items() if type(rule) is type(used)), used.name)
+    judged = judge(estimator, forward, reverse, {name: used}, seen_by(used, forward, chains, log_ratios), updates)
+    pairs = len(forward.log_proposal_ratio)
+    return Prediction(name, judged.rules, judged.sentences, updates, pairs, replicates)
+
+
+def _together(shares: list[Prediction], weights: list[float], updates: int) -> Prediction:
+    """Rates of several kernels add up, each weighed by how often it is applied."""
+    names = [name for name in shares[0].rules if all(name in share.rules for share in shares)]
+    used = shares[0].rule if len({share.rule for share in shares}) == 1 else "as used"
+    columns = {name: [share.rules[name] for share in shares] for name in names}
+    columns.setdefault(used, [share.used for share in shares])
+    rules = {name: _sum(name, column, np.asarray(weights), updates) for name, column in columns.items()}
+    problems = tuple(dict.fromkeys(problem for share in shares for problem in share.problems))
+    return Prediction(used, rules, problems, updates, sum(share.pairs for share in shares), shares[0].replicates)
+
+
+def _sum(name: str, column: list[RulePrediction], weights: np.ndarray, updates: int) -> RulePrediction:
+    rates = np.array([1 / one.rho for one in column])
+    errors = np.array([one.rho_se / one.rho**2 if np.isfinite(one.rho) else 0.0 for one in column])
+    rate, error = float(weights @ rates), float(np.sqrt(weights**2 @ errors**2))
+    low, high = (float(weights @ [one.discrepancy_interval[end] for one in column]) for end in (0, 1))
+    return RulePrediction(
+        name,
+        1 / rate if rate else np.inf,
+        error / rate**2 if rate else np.nan,
+        updates * rate,
+        float(weights @ [one.discrepancy for one in column]),
+        (low, high),
+        float(weights @ [one.acceptance for one in column] / weights.sum()),
+    )

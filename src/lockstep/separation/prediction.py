@@ -1,0 +1,126 @@
+"""What a prediction holds, and how it reads."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class RulePrediction:
+    """How far a rule is from the exact penalty method; NaN where that cannot be told.
+
+    Attributes
+    ----------
+    rho, rho_se
+        Mean return time of separation: updates between two separations of coupled paths.
+    expected_separations
+        In all updates of the run.
+    discrepancy, discrepancy_interval
+        E abs(ᾱ_rule - ᾱ_exact), the noise integrated out at each (θ, θ'): the least probability of separation that any
+        coupling of the two decisions can have, and what biases estimates. NaN, with an interval, if the replicates
+        cannot resolve it.
+    acceptance
+        The acceptance rate under this rule.
+    """
+
+    rule: str
+    rho: float
+    rho_se: float
+    expected_separations: float
+    discrepancy: float
+    discrepancy_interval: tuple[float, float]
+    acceptance: float
+
+    @property
+    def least_rho(self) -> float:
+        """The return time that the discrepancy allows at best."""
+        return 1 / self.discrepancy if self.discrepancy else np.inf
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class Prediction:
+    """Separation predicted without the exact chain, for the rule that was used and for the others.
+
+    Attributes
+    ----------
+    rule
+        The rule of the run's kernel.
+    rules
+        A `RulePrediction` for each rule by name; ``prediction.rho`` and so on are those of the rule that was used.
+        ``two_sided`` is the corrected rule over `ls.estimators.two_sided`, with as many samples on each side.
+    problems
+        Why numbers are withheld.
+    updates, pairs, replicates
+        Of the run; where, and how often, the estimator was called for this.
+    """
+
+    rule: str
+    rules: dict[str, RulePrediction]
+    problems: tuple[str, ...]
+    updates: int
+    pairs: int
+    replicates: int
+
+    @property
+    def used(self) -> RulePrediction:
+        return self.rules[self.rule]
+
+    rho = property(lambda self: self.used.rho)
+    rho_se = property(lambda self: self.used.rho_se)
+    expected_separations = property(lambda self: self.used.expected_separations)
+    discrepancy = property(lambda self: self.used.discrepancy)
+    discrepancy_interval = property(lambda self: self.used.discrepancy_interval)
+    least_rho = property(lambda self: self.used.least_rho)
+    is_trusted = property(lambda self: not np.isnan(self.used.rho))
+
+    def __getitem__(self, rule: str) -> RulePrediction:
+        return self.rules[rule]
+
+    @property
+    def calls(self) -> int:
+        """How many estimates it took, both ways."""
+        return 2 * self.pairs * self.replicates
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, for a file."""
+        return {**dataclasses.asdict(self), "calls": self.calls}
+
+    def sentence(self) -> str:
+        """The finding in plain words."""
+        if not self.is_trusted:
+            return f"separation cannot be predicted: {'; '.join(self.problems)}"
+        count = self.expected_separations
+        return (
+            f"predicted to separate {_number(count)} times from an exact chain in {self.updates:,} updates "
+            f"(ρ = {_number(self.rho)} ± {_number(self.rho_se, 2)}), kernel discrepancy {self._discrepancy(self.used)}"
+        )
+
+    def __repr__(self) -> str:
+        head = f"Prediction from {self.pairs} pairs × {self.replicates} estimates each way ({self.calls:,} calls)"
+        return "\n".join([head, *self._table(), *(f"  problem: {problem}" for problem in self.problems)])
+
+    def _table(self) -> Iterator[str]:
+        row = "  {:<20}{:>18}{:>24}{:>24}".format
+        yield row("rule", "ρ", f"in {self.updates:,} updates", "discrepancy")
+        for name, found in self.rules.items():
+            used = " (used)" if name == self.rule else ""
+            if np.isnan(found.rho):
+                yield row(name + used, "not predicted", "", "")
+                continue
+            rho = f"{_number(found.rho)} ± {_number(found.rho_se, 2)}"
+            yield row(name + used, rho, _number(found.expected_separations), self._discrepancy(found))
+
+    @staticmethod
+    def _discrepancy(found: RulePrediction) -> str:
+        high = found.discrepancy_interval[1]
+        if not np.isnan(found.discrepancy):
+            return f"1/{_number(found.least_rho)}"
+        return f"below 1/{_number(1 / high)}" if high else "0"
+
+
+def _number(value: float, digits: int = 3) -> str:
+    return f"{value:,.{digits}g}" if abs(value) < 1000 else f"{value:,.0f}"

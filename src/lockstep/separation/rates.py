@@ -1,0 +1,126 @@
+"""Rates of separation of every rule, from replicates at pairs."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lockstep.estimators.combinations import TwoSided, halves
+from lockstep.rules import corrected, penalty, penalty_series, plug_in
+from lockstep.separation.gaps import GRID, Gaps, measure_gaps
+from lockstep.separation.prediction import RulePrediction
+from lockstep.separation.replicates import Cumulants, Replicates
+from lockstep.separation.summary import mean_and_error
+from lockstep.separation.trust import asymmetry_of, problems_of
+
+RULES = {"naive": plug_in, "penalty": penalty, "penalty_series": penalty_series, "corrected": corrected}
+TWO_SIDED = "two_sided"
+RESOLVED = 0.5
+LEAST_SHARE = 0.2
+
+
+class Judged(NamedTuple):
+    """The rules, what makes all of their numbers worthless, and what those of one-sided rules."""
+
+    rules: dict[str, RulePrediction]
+    problems: tuple[str, ...]
+    asymmetry: str
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        return (*self.problems, *([self.asymmetry] if self.asymmetry else []))
+
+
+def judge(
+    estimator: Any, forward: Replicates, reverse: Replicates, used: dict[str, Any], seen: Seen, updates: int
+) -> Judged:
+    """Every rule that the estimator allows, and those ``used``, in so many updates."""
+    rules = {name: rule for name, rule in RULES.items() if _can_use(rule, estimator)} | used
+    problems, asymmetry = tuple(problems_of(estimator, forward)), asymmetry_of(forward, reverse)
+    gaps: dict[str, Gaps | None] = dict.fromkeys(rules)
+    if not problems and not asymmetry:
+        gaps |= measure_gaps(forward, rules)
+    if not isinstance(estimator, TwoSided) and _can_use(corrected, estimator):
+        gaps[TWO_SIDED] = None
+        if not problems:
+            gaps |= measure_gaps(both_ways(forward, reverse), {TWO_SIDED: corrected})
+    found = {rule: of_rule(rule, of, seen, updates) for rule, of in gaps.items()}
+    return Judged(found, problems, asymmetry)
+
+
+def _can_use(rule: Any, estimator: Any) -> bool:
+    return not rule.needs_variance or getattr(estimator, "has_variance", True)
+
+
+def both_ways(forward: Replicates, reverse: Replicates) -> Replicates:
+    """Replicates of the two-sided estimator, (forward - reverse)/2."""
+    one, other = forward.halves, reverse.halves
+    return Replicates(
+        forward.log_proposal_ratio,
+        halves(forward.each, reverse.each),
+        (forward.linear - reverse.linear) / 2,
+        Cumulants(
+            (one.difference - other.difference) / 2,
+            (one.bias - other.bias) / 2,
+            (one.variance + other.variance) / 4,
+            (one.third - other.third) / 8,
+            (one.straight - other.straight) / 8,
+        ),
+    )
+
+
+class Seen(NamedTuple):
+    """Log ratios under the rule that was used: those of the replicates (P, K), and those of the whole run if known.
+
+    Pairs are few, updates are many: what a rule does at the log ratios of the run, by its curve, against the same at
+    those of the pairs, tells by how much the pairs are not typical.
+    """
+
+    chains: int
+    at_pairs: np.ndarray
+    in_run: np.ndarray | None
+
+    def average(self, values: np.ndarray, curve: np.ndarray) -> tuple[float, float]:
+        """The average over updates of what has these values at the pairs, and its standard error."""
+        at_pairs = np.interp(self.at_pairs, GRID, curve).mean(axis=1)
+        # A curve that is lost in noise cannot tell.
+        if self.in_run is None or at_pairs.mean() < LEAST_SHARE * abs(values.mean()):
+            return mean_and_error(values.reshape(self.chains, -1))
+        in_run, error_in_run = mean_and_error(np.interp(self.in_run, GRID, curve))
+        ratio = float(values.sum() / at_pairs.sum()) if values.any() else 0.0
+        _, error = mean_and_error((values - ratio * at_pairs).reshape(self.chains, -1))
+        error *= in_run / max(at_pairs.mean(), 1e-300)
+        return ratio * in_run, float(np.hypot(error, ratio * error_in_run))
+
+
+def seen_by(rule: Any, forward: Replicates, chains: int, in_run: Any) -> Seen:
+    """The log ratios of a rule at the replicates, beside those of a run that it made."""
+    decided = rule(forward.each) + forward.log_proposal_ratio[:, None]
+    in_run = None if in_run is None else np.nan_to_num(in_run, nan=-np.inf)
+    return Seen(chains, np.nan_to_num(decided, nan=-np.inf), in_run)
+
+
+def of_rule(rule: str, gaps: Gaps | None, seen: Seen, updates: int) -> RulePrediction:
+    """The numbers of one rule from its gaps at pairs."""
+    nan = float("nan")
+    if gaps is None:
+        return RulePrediction(rule, nan, nan, nan, nan, (nan, nan), nan)
+    rate, rate_se = seen.average(gaps.path, gaps.path_curve)
+    most, most_se = seen.average(*(np.abs(half.sum(axis=0)) / 2 for half in (gaps.signed, gaps.signed_curve)))
+    # A half's sign times the other half: noise averages out, so that this is too small where noise decides the sign.
+    least, _ = seen.average(*(_sure(half) for half in (gaps.signed, gaps.signed_curve)))
+    return RulePrediction(
+        rule,
+        1 / rate if rate > 0 else np.inf,
+        rate_se / rate**2 if rate > 0 else nan,
+        updates * rate,
+        float(np.sqrt(least * most)) if least >= RESOLVED * most else nan,
+        (max(least - 2 * most_se, 0.0), most + 2 * most_se),
+        float(gaps.acceptance.mean()),
+    )
+
+
+def _sure(signed: np.ndarray) -> np.ndarray:
+    first, second = signed
+    return np.asarray(np.sign(first) * second + np.sign(second) * first) / 2

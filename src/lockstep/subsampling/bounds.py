@@ -1,0 +1,114 @@
+"""Bounds on how much the log likelihood of a row can change: what the exact minibatch algorithm needs to know."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from lockstep.arguments import positive
+from lockstep.flat import flatten
+from lockstep.functions import Function, Scalar, wrapped
+from lockstep.parts import part, set_field
+from lockstep.proposals.scales import unstretch
+from lockstep.types import Array, Position
+
+
+@part
+class Bound:
+    """A bound of your own: ``|r_i(θ') - r_i(θ)| ≤ c_i M(θ, θ')`` for what the control leaves of each row.
+
+    Parameters
+    ----------
+    row
+        ``row(row)``: c_i, not negative.
+    distance
+        ``distance(position, candidate)``: M, the same in both directions.
+    """
+
+    row: Any
+    distance_function: Any
+
+    def __post_init__(self) -> None:
+        set_field(self, "row", wrapped(Scalar, self.row, "row of Bound"))
+        set_field(self, "distance_function", wrapped(Scalar, self.distance_function, "distance of Bound"))
+
+    def at(self, factor: Array) -> Bound:
+        return self
+
+    def coefficient(self, row: Any, is_controlled: bool) -> Array:
+        return self.row(row)
+
+    def distance(self, position: Position, candidate: Position, center: Array | None) -> Array:
+        return self.distance_function(position, candidate)
+
+
+@part
+class LinearBound:
+    """For a log likelihood that depends on θ through x·θ, with bounded first and third derivatives in x·θ.
+
+    In coordinates u = L⁻¹ (θ - θ*), by the Cauchy–Schwarz inequality: without a control c = K₁ ‖Lᵀx‖ and
+    M = ‖u' - u‖; of a second-order remainder c = K₃ ‖Lᵀx‖³ / 2 and M = ‖u' - u‖ (‖u‖² + u·u' + ‖u'‖²) / 3, the average
+    of ‖·‖² on the way from u to u'.
+    """
+
+    features: Function
+    first: Array
+    third: Array
+    factor: Array = 1.0
+
+    def at(self, factor: Array) -> LinearBound:
+        """In the coordinates of a covariance factor L."""
+        return LinearBound(self.features, self.first, self.third, factor)
+
+    def coefficient(self, row: Any, is_controlled: bool) -> Array:
+        x = jnp.ravel(self.features(row))
+        norm = jnp.linalg.norm(self.factor * x if np.ndim(self.factor) < 2 else self.factor.T @ x)
+        return self.third / 2 * norm**3 if is_controlled else self.first * norm
+
+    def distance(self, position: Position, candidate: Position, center: Array | None) -> Array:
+        old, new = (flatten(theta, jnp) for theta in (position, candidate))
+        length = jnp.linalg.norm(unstretch(self.factor, new - old))
+        if center is None:
+            return length
+        old, new = (unstretch(self.factor, theta - center) for theta in (old, new))
+        return length * (old @ old + old @ new + new @ new) / 3
+
+
+def logistic(features: Any) -> LinearBound:
+    """For logistic regression, ``y x·θ - log(1 + e^{x·θ})`` with y in [0, 1].
+
+    Parameters
+    ----------
+    features
+        ``features(row)``: the vector x of a row.
+
+    Notes
+    -----
+    The first derivative in x·θ is at most 1, the third at most 1/(6√3).
+    """
+    return LinearBound(wrapped(Function, features, "features of logistic"), 1.0, 1 / (6 * math.sqrt(3)))
+
+
+def robust(features: Any, degrees: float, scale: float = 1.0) -> LinearBound:
+    """For robust regression, y - x·θ from a Student t law with fixed degrees of freedom and scale.
+
+    Parameters
+    ----------
+    features
+        ``features(row)``: the vector x of a row.
+    degrees, scale
+        Of the t law of the errors.
+
+    Notes
+    -----
+    With u = (y - x·θ)/(scale √ν) the log density is -(ν+1)/2 log(1 + u²), whose derivatives in u are largest at u = 1
+    and u = √2 - 1.
+    """
+    degrees, scale = positive(degrees, "degrees of robust"), positive(scale, "scale of robust")
+    u, unit = math.sqrt(2) - 1, scale * math.sqrt(degrees)
+    first = (degrees + 1) / 2 / unit
+    third = (degrees + 1) / 2 * 4 * u * (3 - u**2) / (1 + u**2) ** 3 / unit**3
+    return LinearBound(wrapped(Function, features, "features of robust"), first, third)

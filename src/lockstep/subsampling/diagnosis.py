@@ -1,0 +1,117 @@
+"""How near a posterior is to its normal approximation, and how noisy a subsampled ratio is between draws from it."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+
+from lockstep.flat import unflatten
+from lockstep.precision import canonical, double_precision
+from lockstep.proposals.independent import Candidate
+from lockstep.subsampling.rows import draw_indices
+from lockstep.types import Array, Position
+
+DRAWS = 1024
+ROWS = 1024
+HIGH_SHAPE = 0.7  # of the Pareto tail of the weights: beyond it, averages with them cannot be trusted
+LOW_ACCEPTANCE = 0.5
+
+
+class Diagnosis(NamedTuple):
+    """What candidates from a proposal meet, found on a fixed sample of draws and rows.
+
+    Attributes
+    ----------
+    acceptance
+        The expected acceptance of the exact chain with this proposal.
+    shape
+        The shape parameter k of the Pareto tail of the weights target/proposal (`arviz_stats`); above 0.7 the proposal
+        misses a tail of the target. NaN for proposals that are not independent.
+    variance
+        Of an estimate of D from *one* row, at the 90 % quantile over pairs of draws: that of m rows is m times smaller.
+    """
+
+    acceptance: float
+    shape: float
+    variance: float
+
+    @property
+    def is_normal_enough(self) -> bool:
+        """Whether candidates of this proposal serve."""
+        return self.acceptance >= LOW_ACCEPTANCE and not self.shape > HIGH_SHAPE
+
+    def __str__(self) -> str:
+        tail = "" if np.isnan(self.shape) else f", Pareto shape of its weights {self.shape:.2f}"
+        return f"acceptance {self.acceptance:.2f}{tail}, variance of a one-row estimate {self.variance:.3g}"
+
+
+def diagnose(estimator: Any, proposal: Any, start: Position, mean: Array, factor: Array) -> Diagnosis:
+    """Look at draws from N(mean, factor factorᵀ) and at what a proposal makes of them.
+
+    Parameters
+    ----------
+    estimator
+        A fitted `Subsample`.
+    proposal
+        A proposal.
+    start
+        A position, for its structure.
+    mean, factor
+        The normal approximation of the posterior.
+    """
+    with double_precision():
+        key_rows, key_draws, key_noise = jr.split(jr.key(0), 3)
+        estimator, proposal = canonical(estimator, "estimator"), canonical(proposal, "proposal")
+        z = jr.normal(key_draws, (DRAWS, len(mean)), float)
+        draws = unflatten(mean + z @ factor.T, canonical(start, "start"), (DRAWS,))
+        if estimator.rows.size <= ROWS:
+            rows = estimator.rows.block(0, estimator.rows.size)
+        else:
+            rows = estimator.rows.take(draw_indices(key_rows, estimator.rows.size, None, (ROWS,)))
+        noise = proposal.noise(key_noise, jax.tree.map(lambda leaf: leaf[0], draws), (DRAWS,))
+        candidates, log_q = jax.vmap(proposal)(noise, draws)
+        old, new = (np.asarray(_log_targets(estimator, rows, positions)) for positions in (draws, candidates))
+        spread = np.asarray(_variances(estimator, rows, draws, candidates))
+        accepted = np.exp(np.minimum(np.nan_to_num(np.asarray(log_q) + new - old, nan=-np.inf), 0.0))
+        # The draws come from the approximation: weigh them towards the posterior.
+        log_weight = old + 0.5 * np.sum(np.asarray(z) ** 2, axis=1)
+        weight = np.exp(log_weight - np.max(log_weight))
+        shape = _tail(new - np.asarray(noise.log_density)) if isinstance(noise, Candidate) else np.nan
+    return Diagnosis(float(weight @ accepted / weight.sum()), shape, float(np.quantile(spread, 0.9)))
+
+
+@jax.jit
+def _variances(estimator: Any, rows: Any, draws: Any, candidates: Any) -> Array:
+    """The variance of N times the difference of remainders over the rows, at pairs of positions."""
+
+    def one(position: Position, candidate: Position) -> Array:
+        def remainder(row: Any) -> Array:
+            return estimator.remainder(candidate, row) - estimator.remainder(position, row)
+
+        return jnp.var(estimator.rows.size * jax.vmap(remainder)(rows))
+
+    return jax.lax.map(lambda pair: one(*pair), (draws, candidates))
+
+
+@jax.jit
+def _log_targets(estimator: Any, rows: Any, positions: Any) -> Array:
+    def one(position: Position) -> Array:
+        remainders = jax.vmap(lambda row: estimator.remainder(position, row))(rows)
+        return estimator.known(position) + estimator.rows.size * remainders.mean()
+
+    return jax.lax.map(one, positions)
+
+
+def _tail(log_weights: np.ndarray) -> float:
+    """The shape of the Pareto tail of weights; that of nearly equal weights is no tail at all."""
+    log_weights = log_weights[np.isfinite(log_weights)]
+    if np.std(log_weights) < 0.1:
+        return 0.0
+    from arviz_stats.base import array_stats
+
+    # It takes minus the logarithms, as for leave-one-out weights.
+    return float(array_stats.psislw(log_weights.max() - log_weights)[1])

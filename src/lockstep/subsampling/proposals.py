@@ -1,0 +1,63 @@
+"""The proposal that suits a posterior with a known mode."""
+
+from __future__ import annotations
+
+import warnings
+from importlib import import_module
+from typing import Any
+
+from lockstep.kernel import require_protocol
+from lockstep.proposals import CrankNicolson, IndependentNormal, IndependentStudent
+from lockstep.subsampling.diagnosis import Diagnosis, diagnose
+from lockstep.subsampling.mode import Mode
+from lockstep.subsampling.modes import around, other_modes
+from lockstep.types import Proposal
+
+STEPS = (0.5, 0.25, 0.1)
+NAMES = ("normal", "student", "crank_nicolson")
+
+
+def check_proposal(proposal: Any) -> str | None:
+    """The name of a proposal that is to be made at the mode; None for a proposal, or where the choice is ours."""
+    if isinstance(proposal, str):
+        if proposal not in NAMES:
+            raise ValueError(f"proposal is {proposal!r}; it must be one of {', '.join(NAMES)}, or a proposal")
+        return proposal
+    if proposal is not None:
+        require_protocol(proposal, Proposal, "proposal", f"one of {', '.join(NAMES)}, or a proposal")
+    return None
+
+
+def choose_proposal(proposal: Any, name: str | None, estimator: Any, mode: Mode) -> tuple[Any, Diagnosis]:
+    """The proposal that was asked for, or the first that serves, and what its candidates will meet.
+
+    Independent draws if they serve, with heavier tails if not, else smaller steps; the best of all if none serves. If
+    the choice is ours and there are several modes: independent draws around all of them.
+    """
+    ready: dict[str, list[Any]] = {
+        "normal": [IndependentNormal(mode.mean, mode.factor)],
+        "student": [IndependentStudent(mode.mean, mode.factor)],
+        "crank_nicolson": [CrankNicolson(mode.mean, mode.factor, step) for step in STEPS],
+    }
+    if proposal is None and name is None:
+        others = other_modes(estimator.log_likelihood, estimator.rows, estimator.log_prior, mode)
+        if others:
+            warn(
+                f"the posterior has {len(others) + 1} modes or more; candidates come from around all that were found, "
+                f"and an expansion at one of them is no good control at the others. Is there a symmetry of the "
+                f"parameters that an order among them would remove?"
+            )
+            proposal = around([mode, *others])
+    candidates = [proposal] if proposal is not None else [one for n in ([name] if name else NAMES) for one in ready[n]]
+    found = []
+    for one in candidates:
+        diagnosis = diagnose(estimator, one, mode.position, mode.mean, mode.factor)
+        if diagnosis.is_normal_enough:
+            return one, diagnosis
+        found.append((one, diagnosis))
+    return max(found, key=lambda pair: pair[1].acceptance)
+
+
+def warn(message: str) -> None:
+    """A `LockstepWarning`; found late, since the drivers import kernels and kernels this."""
+    warnings.warn(message, import_module("lockstep.sampling").LockstepWarning, stacklevel=2)

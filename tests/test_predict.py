@@ -1,0 +1,178 @@
+"""Separation predicted by replicates, against exact couplings of noise whose law is known."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import noise_laws
+import numpy as np
+import pytest
+
+import lockstep as ls
+from lockstep.estimators.samples import Moments, moments, pooled, pooled_moments
+from lockstep.studies.nicholls2012 import model
+
+PAIRS = 200_000
+LARGER = ((32, 296, 4506), (128, 1188, 34_900))
+
+
+def normal_log_density(theta):
+    return -0.5 * jnp.sum(theta**2)
+
+
+def draw_normal(key):
+    return jr.normal(key, (1,), float)
+
+
+TARGETS = {"mixture": (model.log_density, model.draw_target), "normal": (normal_log_density, draw_normal)}
+PROPOSALS = {
+    "mixture": (ls.RandomWalk(4.0), ls.IndependentNormal(4.5, 2.5), ls.UniformWalk(3.0)),
+    "normal": (ls.RandomWalk(2.0), ls.IndependentNormal(0.3, 1.5), ls.UniformWalk(4.0)),
+}
+
+
+def check(target, proposal, family, m, sigma, tolerance):
+    log_density, draw = TARGETS[target]
+    difference = lambda here, there: log_density(there) - log_density(here)  # noqa: E731
+    noisy = noise_laws.estimator(family, m, difference, sigma)
+    run = ls.sample(ls.corrected(noisy, proposal), draw, draws=20_000, chains=4, seed=1)
+    predicted = ls.separation.predict(run)
+    assert predicted.calls <= 0.1 * 4 * 20_000
+    with jax.enable_x64(True):
+        positions = np.asarray(jax.jit(jax.vmap(draw))(jr.split(jr.key(9), PAIRS)))
+    exact = noise_laws.exact_rho(family, m, log_density, proposal, positions, sigma)
+    for rule, rho in exact.items():
+        assert predicted[rule].rho == pytest.approx(rho, rel=tolerance), (rule, predicted)
+
+
+@pytest.mark.parametrize(
+    "target, index, family, m, sigma, tolerance",
+    [
+        ("normal", 1, "exponential", 24, 1.0, 0.10),
+        ("mixture", 2, "lognormal", 32, 0.8, 0.25),
+    ],
+)
+def test_predicted_return_times(target, index, family, m, sigma, tolerance):
+    check(target, PROPOSALS[target][index], family, m, sigma, tolerance)
+
+
+@pytest.mark.study
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("index", range(3))
+@pytest.mark.parametrize(
+    "family, m, sigma, tolerance",
+    [
+        *((family, m, 1.0, 0.25 if m == 8 else 0.10) for family in noise_laws.FAMILIES for m in (8, 24, 96)),
+        *(("lognormal", m, 0.8, 0.25) for m in (32, 128)),
+    ],
+)
+def test_predicted_return_times_everywhere(target, index, family, m, sigma, tolerance):
+    check(target, PROPOSALS[target][index], family, m, sigma, tolerance)
+
+
+@pytest.mark.parametrize(
+    "m, naive, least", [(8, 72, 605), *(pytest.param(*row, marks=pytest.mark.study) for row in LARGER)]
+)
+def test_kernel_discrepancy_of_the_papers_example(m, naive, least):
+    """The table of section 3 of the mathematics, random walk with standard deviation 4."""
+    noisy = noise_laws.estimator("inverse", m, model.difference)
+    run = ls.sample(ls.naive(noisy, model.RANDOM_WALK), model.draw_target, draws=40_000, chains=4, seed=2)
+    predicted = ls.separation.predict(run)
+    assert predicted.rho == pytest.approx(naive, rel=0.1)
+    assert predicted.least_rho == pytest.approx(naive, rel=0.1)
+    assert predicted["corrected"].least_rho == pytest.approx(least, rel=0.25)
+    assert predicted["corrected"].rho < predicted["corrected"].least_rho / 3
+    assert predicted.expected_separations == pytest.approx(160_000 / predicted.rho)
+
+
+def difference_of_squares(position, candidate):
+    return -0.5 * (candidate**2 - position**2)
+
+
+def noisy_mean(draw, m=16, scale=lambda here, there: 1.0):
+    sample = lambda noise, here, there: difference_of_squares(here, there) + scale(here, there) * noise  # noqa: E731
+    return ls.estimators.mean(sample, m, draw)
+
+
+def naive_run(noisy, draws=10_000):
+    return ls.sample(ls.naive(noisy, ls.RandomWalk(2.0)), 0.0, draws=draws, chains=4, seed=1)
+
+
+def student_2(key, count):
+    """Student's t with two degrees of freedom."""
+    return jr.normal(key, (count,)) / jnp.sqrt(jr.exponential(jr.fold_in(key, 1), (count,)))
+
+
+UNTRUSTED = {
+    "heavy tails": noisy_mean(student_2, 32),
+    "Cauchy": noisy_mean(lambda key, count: jr.cauchy(key, (count,)), 32),
+    "only 2 samples": noisy_mean(lambda key, count: jr.normal(key, (count,)), 2),
+    "differs by direction": noisy_mean(
+        lambda key, count: jr.normal(key, (count,)), 32, lambda here, there: jnp.sqrt(1 + 0.8 * jnp.tanh(there))
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNTRUSTED)
+def test_what_cannot_be_predicted_is_said(name):
+    run = naive_run(UNTRUSTED[name])
+    words = "heavy tails" if name == "Cauchy" else name
+    with pytest.warns(ls.LockstepWarning, match=words):
+        predicted = ls.separation.predict(run)
+    assert np.isnan(predicted.rho) and np.isnan(predicted.discrepancy)
+    assert words in predicted.sentence() and words in repr(predicted)
+    # Both sides together have the same variance either way: that rule can be judged.
+    assert np.isfinite(predicted["two_sided"].rho) == (name == "differs by direction")
+
+
+def test_prediction_for_other_kernels():
+    noisy = noisy_mean(lambda key, count: jr.normal(key, (count,)), 16)
+    run = naive_run(noisy)
+    alone = ls.separation.predict(run)
+    # The same kernel given by hand: the run's own log ratios are then not known to be its own.
+    other = ls.separation.predict(run, ls.naive(noisy, ls.RandomWalk(2.0)), pairs=512, replicates=16)
+    assert other.rho == pytest.approx(alone.rho, rel=0.2)
+    twice = ls.Cycle([ls.naive(noisy, ls.RandomWalk(2.0))] * 2)
+    cycle = ls.separation.predict(ls.sample(twice, 0.0, draws=10_000, chains=4, seed=3))
+    assert cycle.rho == pytest.approx(alone.rho / 2, rel=0.1)
+    with pytest.raises(TypeError, match="nothing to predict"):
+        ls.separation.predict(ls.sample(ls.standard(lambda x: -0.5 * x**2, ls.RandomWalk(2.0)), 0.0, draws=200))
+    with pytest.raises(ValueError, match="too short"):
+        ls.separation.predict(naive_run(noisy, draws=100))
+
+
+def test_a_known_variance_that_is_wrong_is_seen():
+    """The prediction looks at the samples, not at the promise."""
+    noisy = noisy_mean(lambda key, count: jr.normal(key, (count,)), 16)
+    right, wrong = (ls.penalty(ls.estimators.known_variance(noisy, v), ls.RandomWalk(2.0)) for v in (1 / 16, 1 / 8))
+    run = ls.sample(right, 0.0, draws=10_000, chains=4, seed=1)
+    assert ls.separation.predict(run).rho > 20 * ls.separation.predict(run, wrong).rho
+
+
+def test_summary_tells_the_predicted_separations():
+    run = naive_run(noisy_mean(lambda key, count: jr.normal(key, (count,)), 16), draws=4000)
+    summary = run.summary()
+    assert "predicted to separate" in repr(summary)
+    assert summary.prediction.rho == ls.separation.predict(run).rho
+    exact = ls.sample(ls.standard(lambda x: -0.5 * x**2, ls.RandomWalk(2.0)), 0.0, draws=200)
+    assert "exact kernel" in repr(exact.summary()) and exact.summary().prediction is None
+
+
+def test_pooled_estimates_are_estimates_from_all_samples():
+    rng = np.random.default_rng(0)
+    samples = rng.exponential(size=(6, 8))
+    of = jax.vmap(moments)(jnp.asarray(samples))
+    together = pooled_moments(Moments(*map(np.asarray, of)), 8)
+    np.testing.assert_allclose(together, moments(samples.ravel()), rtol=1e-5)
+    with jax.enable_x64(True):
+        difference = lambda here, there: there - here  # noqa: E731
+        for family in ("normal", "inverse", "lognormal"):
+            noisy = noise_laws.estimator(family, 8, difference)
+            noise = noisy.noise(jr.key(1), 0.0, (6,))
+            found = pooled(noisy, noise, 0.0, 1.0)
+            assert found.linear.shape == (6,) and abs(float(found.linear.sum())) < 1e-12
+            if family != "inverse":
+                flat = jax.tree.map(lambda leaf: leaf.reshape(-1), noise)
+                expected = noisy.with_count(48)(flat, 0.0, 1.0)
+                np.testing.assert_allclose(found.estimate[:4], expected[:4], rtol=1e-10)
