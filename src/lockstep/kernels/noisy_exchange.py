@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 
 from lockstep.boxes import returning
@@ -12,7 +11,7 @@ from lockstep.estimators import log_mean_exp, two_sided as make_two_sided
 from lockstep.functions import Function, Scalar, wrapped
 from lockstep.kernel import MetropolisHastings
 from lockstep.kernels.exchange import Posterior, posterior_of
-from lockstep.parts import part
+from lockstep.parts import choose, part
 from lockstep.randomizations import simulated, within
 from lockstep.ratios import Estimated
 from lockstep.rules import corrected, plug_in
@@ -31,7 +30,7 @@ class ExchangeWeight:
         x = simulated(self.simulate, (noise, within(posterior.log_prior, position, candidate)), posterior.data)
         here, there = posterior(position), posterior(candidate)
         weight = likelihood(position, x) - likelihood(candidate, x)
-        return jnp.where((here == -np.inf) | (there == -np.inf), there - here, there - here + weight)
+        return choose((here == -np.inf) | (there == -np.inf), there - here, there - here + weight)
 
 
 def noisy_exchange(
