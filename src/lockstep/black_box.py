@@ -98,7 +98,11 @@ class BlackBox:
 
     def all_samples(self, count: int, *arguments: Any) -> Any:
         """All samples of an estimator, from one call or from one call each."""
-        keywords = {"count": count} if self.callee.takes_count else {}
+        callee = self.callee
+        keywords = {"count": count} if callee.takes_count else {}
+        if not self.is_vectorized and type(arguments[0]) is RandomKey:
+            # One generator for all samples of an update, which draw from it one after the other.
+            return callee.repeat(arguments[0].generator(), [*map(_own, arguments[1:])], keywords, count)
         if self.is_callback and is_traced(arguments):
             return replaced(self, like=(jax.ShapeDtypeStruct((count,), np.float64), None))._samples_back(
                 arguments, keywords, count
@@ -111,7 +115,6 @@ class BlackBox:
         noise, *others = arguments
         prepared = [_own(argument) for argument in others]
         if type(noise) is RandomKey or is_key(noise):
-            # One generator for all samples of an update, which draw from it one after the other.
             return self.callee.repeat(_own(noise), prepared, keywords, count)
         rows = [jax.tree.map(lambda leaf, i=i: np.asarray(leaf)[i], noise) for i in range(count)]
         return [_kept(self.callee([row, *prepared], keywords)) for row in rows]

@@ -186,6 +186,12 @@ class Shadowed:
     exact_when = property(lambda self: self.exact.exact_when)
 
 
+def _is_discrete(position: Position) -> bool:
+    if isinstance(position, np.ndarray):
+        return position.dtype.kind != "f"
+    return not any(is_floating(leaf) for leaf in jax.tree.leaves(position))
+
+
 def coupled_state(kernels: tuple[Any, Any], position: Position, key: Key | None) -> CoupledState:
     """The first state of two chains."""
     first, second = position if isinstance(position, Pair) else (position, position)
@@ -202,12 +208,6 @@ def both_exact_when(kernels: tuple[Any, Any]) -> str | None:
 def coupled_info(first: Info, second: Info, was_equal: Array, is_equal: Array) -> CoupledInfo:
     """What to tell of an update of two chains."""
     return CoupledInfo(first, second, was_equal & ~is_equal, _gap(first, second) * was_equal, was_equal, is_equal)
-
-
-def _is_discrete(position: Position) -> bool:
-    if isinstance(position, np.ndarray):
-        return position.dtype.kind != "f"
-    return not any(is_floating(leaf) for leaf in jax.tree.leaves(position))
 
 
 def _gap(first: Info, second: Info) -> Array:

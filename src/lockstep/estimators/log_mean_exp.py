@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import jax
-import numpy as np
 
-from lockstep.estimators.samples import Moments, Pooled, Samples, moments, samples_of
+from lockstep.estimators.samples import Moments, Pooled, Samples, mean_of, moments, samples_of
 from lockstep.functions import Scalar
 from lockstep.parts import choose, namespace, part
 from lockstep.types import Array, Estimate, Key, Position, Shape
@@ -54,9 +53,11 @@ def _log_of_average(log_weights: Array, count: int) -> tuple[Estimate, Moments, 
     array_module = namespace(log_weights)
     largest = log_weights.max()
     shift = choose(array_module.isfinite(largest), largest, 0.0)
-    value = array_module.log(array_module.exp(log_weights - shift).mean()) + shift
+    scaled = array_module.exp(log_weights - shift)
+    mean = mean_of(scaled)
+    value = array_module.log(mean) + shift
     # An average of zero is a ratio of zero: certain rejection, whose cumulants do not matter.
-    weights = choose(value == -np.inf, array_module.ones(count), array_module.exp(log_weights - value))
+    weights = choose(mean == 0, scaled + 1.0, scaled / mean)
     of = moments(weights)
     variance = of.variance / count
     third = (of.third - 3 * of.variance**2) / count**2

@@ -41,6 +41,27 @@ def moments(samples: Array) -> Moments:
     )
 
 
+def _host_moments(samples: np.ndarray, m: int) -> Moments:
+    """The same of one row on the host, with as few calls of NumPy as it takes."""
+    mean = mean_of(samples)
+    centred = samples - mean
+    return Moments(
+        mean,
+        centred.dot(centred) * (1 / (m - 1) if m > 1 else np.nan),
+        (centred * centred).dot(centred) * (m / ((m - 1) * (m - 2)) if m > 2 else np.nan),
+    )
+
+
+def mean_of(samples: Array) -> Array:
+    """The mean of a row; on the host by a product with ones, which is twice as fast."""
+    if isinstance(samples, np.ndarray):
+        return samples.dot(_ones(len(samples))) / len(samples)
+    return samples.mean()
+
+
+_ones = functools.cache(np.ones)
+
+
 def pooled_moments(of: Moments, count: int) -> Moments:
     """The moments of all numbers together, from those of groups of ``count`` along the first axis."""
     total = len(of.mean) * count
@@ -51,20 +72,6 @@ def pooled_moments(of: Moments, count: int) -> Moments:
     variance = (squares + count * apart**2).sum(axis=0) / (total - 1)
     third = (cubes + 3 * apart * squares + count * apart**3).sum(axis=0) * (total / ((total - 1) * (total - 2)))
     return Moments(mean, variance, third)
-
-
-def _host_moments(samples: np.ndarray, m: int) -> Moments:
-    """The same of one row on the host, with as few calls of NumPy as it takes."""
-    mean = samples.dot(_ones(m)) / m
-    centred = samples - mean
-    return Moments(
-        mean,
-        centred.dot(centred) * (1 / (m - 1) if m > 1 else np.nan),
-        (centred * centred).dot(centred) * (m / ((m - 1) * (m - 2)) if m > 2 else np.nan),
-    )
-
-
-_ones = functools.cache(np.ones)
 
 
 @part
@@ -92,38 +99,19 @@ class Samples:
             return noise
         if is_boxed(self.sample):
             return all_samples(self.sample, self.count, (noise, position, candidate))
+        if is_on_host(noise):
+            rows = (jax.tree.map(lambda leaf, i=i: leaf[i], noise) for i in range(self.count))
+            return np.array([self.sample(row, position, candidate) for row in rows])
         return jax.vmap(self.sample, in_axes=(0, None, None))(noise, position, candidate)
 
     def with_count(self, count: int) -> Samples:
         return Samples(self.sample, self.draw, whole(count, "count", 1))
 
 
-class Pooled(NamedTuple):
-    """One estimate from the samples of K, with the linear part of each of the K around it.
-
-    ``linear`` is ∇g·(average of the samples of one - average of all), and ``third`` the third cumulant that this would
-    have for one estimate from all samples; what else an estimate differs by from D is curvature.
-    """
-
-    estimate: Estimate
-    linear: Array
-    third: Array
-
-
-def pooled(estimator: Any, noise: Any, position: Position, candidate: Position) -> Pooled:
-    """One estimate from K times as many samples: those of K estimates, whose noise has a leading axis.
-
-    An estimator of a user's own may do without a ``pooled``: the average of its estimates stands in, less the bias that
-    they state, with the cumulants that the spread of the estimates tells.
-    """
-    if hasattr(estimator, "pooled"):
-        return estimator.pooled(noise, position, candidate)
-    each = jax.vmap(estimator, in_axes=(0, None, None))(noise, position, candidate)
-    values = moments(each.value)
-    total = len(each.value)
-    bias = jnp.mean(each.bias)
-    value, third = values.mean - bias + bias / total, values.third / total**2
-    return Pooled(Estimate(value, bias / total, values.variance / total, third, total), each.value - values.mean, third)
+def is_on_host(noise: Any) -> bool:
+    """Whether noise has come to the host: an interpreted kernel with a black box somewhere inside its sample."""
+    leaves = jax.tree.leaves(noise)
+    return bool(leaves) and isinstance(leaves[0], np.ndarray)
 
 
 def is_boxed(function: Any) -> bool:
@@ -158,6 +146,34 @@ def all_samples(function: Any, count: int, arguments: tuple[Any, ...]) -> Any:
         remedy = "take a parameter called `count`, and return as many rows"
         raise ValueError(f"{name} returned an array of shape {rows.shape} as all {count} samples; {remedy}")
     return rows.astype(float, copy=False)
+
+
+class Pooled(NamedTuple):
+    """One estimate from the samples of K, with the linear part of each of the K around it.
+
+    ``linear`` is ∇g·(average of the samples of one - average of all), and ``third`` the third cumulant that this would
+    have for one estimate from all samples; what else an estimate differs by from D is curvature.
+    """
+
+    estimate: Estimate
+    linear: Array
+    third: Array
+
+
+def pooled(estimator: Any, noise: Any, position: Position, candidate: Position) -> Pooled:
+    """One estimate from K times as many samples: those of K estimates, whose noise has a leading axis.
+
+    An estimator of a user's own may do without a ``pooled``: the average of its estimates stands in, less the bias that
+    they state, with the cumulants that the spread of the estimates tells.
+    """
+    if hasattr(estimator, "pooled"):
+        return estimator.pooled(noise, position, candidate)
+    each = jax.vmap(estimator, in_axes=(0, None, None))(noise, position, candidate)
+    values = moments(each.value)
+    total = len(each.value)
+    bias = jnp.mean(each.bias)
+    value, third = values.mean - bias + bias / total, values.third / total**2
+    return Pooled(Estimate(value, bias / total, values.variance / total, third, total), each.value - values.mean, third)
 
 
 def require_estimator(estimator: Any, name: str) -> None:

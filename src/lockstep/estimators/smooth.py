@@ -68,7 +68,7 @@ def smooth_pooled(g: Callable[[Array], Array], groups: Any, count: int, name: st
     else:
         means, together = groups.mean(axis=1), groups.reshape(-1, *groups.shape[2:])
     estimate, gradient, third = _smooth_parts(g, together, len(means) * count, name)
-    return Pooled(estimate, namespace(means).dot(means - means.mean(axis=0), gradient), third)
+    return Pooled(estimate, namespace(gradient).dot(means - means.mean(axis=0), gradient), third)
 
 
 def _smooth_parts(g: Callable[[Array], Array], samples: Any, count: int, name: str) -> tuple[Estimate, Array, Array]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lockstep.arguments import whole
+from lockstep.boxes import returning
 from lockstep.functions import Function, wrapped
 from lockstep.inner_chains import Bridge
 from lockstep.kernel import MetropolisHastings
@@ -61,7 +62,7 @@ def bridged_exchange(
     posterior = posterior_of(log_prior, log_likelihood, data)
     bridge = Bridge(
         posterior.log_likelihood,
-        wrapped(Function, simulate, "simulate"),
+        wrapped(Function, returning(simulate, data), "simulate"),
         wrapped(Function, simulate if transition is None else transition, "transition"),
         posterior.data,
         None if draw is None else wrapped(Function, draw, "draw of bridged_exchange"),

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 
+from lockstep.boxes import returning
 from lockstep.estimators import log_mean_exp, two_sided as make_two_sided
 from lockstep.functions import Function, Scalar, wrapped
 from lockstep.kernel import MetropolisHastings
 from lockstep.kernels.exchange import Posterior, posterior_of
-from lockstep.parts import part
+from lockstep.parts import choose, part
 from lockstep.randomizations import simulated, within
 from lockstep.ratios import Estimated
 from lockstep.rules import corrected, plug_in
@@ -30,7 +30,7 @@ class ExchangeWeight:
         x = simulated(self.simulate, (noise, within(posterior.log_prior, position, candidate)), posterior.data)
         here, there = posterior(position), posterior(candidate)
         weight = likelihood(position, x) - likelihood(candidate, x)
-        return jnp.where((here == -np.inf) | (there == -np.inf), there - here, there - here + weight)
+        return choose((here == -np.inf) | (there == -np.inf), there - here, there - here + weight)
 
 
 def noisy_exchange(
@@ -86,7 +86,9 @@ def noisy_exchange(
     ----------
     Alquier, Friel, Everitt and Boland (2016), Statistics and Computing 26.
     """
-    weight = ExchangeWeight(posterior_of(log_prior, log_likelihood, data), wrapped(Function, simulate, "simulate"))
+    weight = ExchangeWeight(
+        posterior_of(log_prior, log_likelihood, data), wrapped(Function, returning(simulate, data), "simulate")
+    )
     estimator = log_mean_exp(Scalar(weight, "log_prior + log_likelihood"), count, draw)
     if not two_sided or estimator.count == 1:
         return MetropolisHastings(proposal, Estimated(estimator, plug_in))

@@ -221,9 +221,8 @@ def advance(kernel: Any, chain_keys: Any, state: Any, block: driver.Block, past:
     ``past`` holds the leaves of the info of a draw that the block continues.
     """
     is_thinned = block.thin > 1
-    state, output = driver_of(kernel).advance(
-        kernel, chain_keys, state, block, past=past, cells=cells, is_thinned=is_thinned
-    )
+    driving = driver_of(kernel)
+    state, output = driving.advance(kernel, chain_keys, state, block, past=past, cells=cells, is_thinned=is_thinned)
     used = slice(0, (block.phase + block.steps - 1) // block.thin + 1)
     output = jax.tree.map(lambda leaf: np.swapaxes(np.asarray(leaf)[used], 0, 1), output)
     return state, output

@@ -49,6 +49,10 @@ def advance(
 ) -> tuple[Any, Output]:
     """Take the steps of a block with all chains; return their states, and the draws in the first slots of the output.
 
+    With ``is_thinned`` the info is gathered over the interval of each draw. ``past`` holds the leaves of the info of a
+    draw that the last block began and this one continues (`no_info` if there is none): sums are then taken in one
+    order, wherever blocks end.
+
     What a batched black box raises arrives as itself.
     """
     with own_errors(kernel):
@@ -77,12 +81,7 @@ def _init(kernel: Any, positions: Position, keys: Key) -> Any:
 def _advance(
     kernel: Any, chain_keys: Key, state: Any, block: Block, past: Any, *, cells: int, is_thinned: bool
 ) -> tuple[Any, Output]:
-    """The compiled block.
-
-    With ``is_thinned`` the info is gathered over the interval of each draw. ``past`` holds the leaves of the info of a
-    draw that the last block began and this one continues (`no_info` if there is none): sums are then taken in one
-    order, wherever blocks end.
-    """
+    """The compiled block."""
     noise = block_noise(kernel, chain_keys, state, block.start // CELL, cells)
     offset = block.start % CELL
     move = jax.vmap(kernel.move)

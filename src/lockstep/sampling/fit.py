@@ -35,7 +35,10 @@ def fitted(kernel: Any, initial: Any, key: Key, progress: bool | None = None) ->
             known[id(node)] = node.fit(position, progress)
         return known[id(node)][0]
 
-    kernel = jax.tree.map(fit, kernel, is_leaf=has_fit)
+    found = jax.tree.map(fit, kernel, is_leaf=has_fit)
+    if not known:
+        return kernel, initial
+    kernel = found
     starts = [start for _, start in known.values() if start is not position]
     if not starts:
         return kernel, initial

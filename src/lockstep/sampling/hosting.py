@@ -15,7 +15,8 @@ from lockstep.randomness import RandomKey, as_keys
 
 # Parts that compute with NumPy as well as with JAX; whatever else holds no black box is compiled.
 ON_NUMPY = (
-    *(getattr(proposals, name) for name in proposals.__all__),
+    *(proposals.Component, proposals.Finite, proposals.RandomWalk, proposals.UniformWalk),
+    *(proposals.Independent, proposals.IndependentNormal, proposals.IndependentUniform),
     *(involutions.Identity, involutions.Reflection, involutions.Mobius),
     *(rules.PlugIn, rules.Penalty, rules.PenaltySeries, rules.Corrected),
 )

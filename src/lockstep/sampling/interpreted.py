@@ -66,8 +66,8 @@ def advance(
         with quiet():
             end, positions, infos = _walk(kernel.move, _one(state, chain), rows, structure, block.start, chain)
         states.append(end)
-        begun = [leaf[chain] for leaf in past] if block.phase and past is not None else None
-        outputs.append(_output(positions, infos, block, is_thinned, begun))
+        begun = None if past is None else [leaf[chain] for leaf in past]
+        outputs.append(_output(positions, infos, block, begun, is_thinned))
     return _stacked(states), jax.tree.map(lambda *leaves: np.stack(leaves, axis=1), *outputs)
 
 
@@ -94,32 +94,33 @@ def _column(leaf: Any, steps: slice, chain: int) -> list[Any]:
     return list(np.asarray(leaf)[steps, chain])
 
 
-def no_info(kernel: Any, chain_keys: Key, state: Any) -> None:
-    """What a black box returns is not known before it is called; nothing stands for a draw that has not begun."""
-
-
-def _output(positions: list[Any], infos: list[Any], block: Block, is_thinned: bool, begun: Any) -> Output:
-    """Draws with a leading axis; a thinned block gathers its info as compiled code does, in the same order."""
+def _output(positions: list[Any], infos: list[Any], block: Block, begun: Any, is_thinned: bool) -> Output:
+    """Draws with a leading axis; a thinned block gathers its info as compiled code does, going on from ``begun``."""
     if not is_thinned:
         return Output(_stacked(positions), _stacked(infos))
     slots = (block.phase + np.arange(block.steps)) // block.thin
     first = np.flatnonzero(np.diff(slots, prepend=-1))
     last = np.append(first[1:], len(slots)) - 1
     summed = getattr(infos[0], "summed", ())
-    leaves, structure = jax.tree_util.tree_flatten_with_path(_stacked(infos))
+    info = _stacked(infos)
+    old = None if begun is None else jax.tree.unflatten(jax.tree.structure(info), begun)
 
-    def gather(path: Any, leaf: Any, old: Any) -> Any:
+    def gather(path: Any, leaf: Any, *past: Any) -> Any:
         if leaf.dtype != bool and getattr(path[0], "name", None) not in summed:
             return leaf[last]
-        leaf = leaf.astype(np.int32) if leaf.dtype == bool else leaf.copy()
-        if old is not None:
-            leaf[0] = old + leaf[0]
-        # Added one after the other, so that sums do not depend on where blocks end.
-        return np.stack([np.add.accumulate(leaf[a : b + 1])[-1] for a, b in zip(first, last, strict=True)])
+        leaf = leaf.astype(np.int32) if leaf.dtype == bool else leaf
+        whole = np.concatenate([np.asarray(past)[:1].astype(leaf.dtype), leaf]) if past else leaf
+        starts = np.append(0, first[1:] + 1) if past else first
+        # One after the other: `reduceat` would add in an order that depends on where the block ends.
+        parts = np.split(whole, starts[1:])
+        return np.array([np.add.accumulate(part, dtype=leaf.dtype)[-1] for part in parts], leaf.dtype)
 
-    past = begun if begun is not None else [None] * len(leaves)
-    gathered = [gather(path, leaf, old) for (path, leaf), old in zip(leaves, past, strict=True)]
-    return Output(_stacked([positions[i] for i in last]), jax.tree.unflatten(structure, gathered))
+    trees = (info,) if old is None else (info, old)
+    return Output(_stacked([positions[i] for i in last]), jax.tree_util.tree_map_with_path(gather, *trees))
+
+
+def no_info(kernel: Any, chain_keys: Key, state: Any) -> None:
+    """Nothing: a draw that has not begun needs no info here."""
 
 
 def _stacked(trees: list[Any]) -> Any:
