@@ -133,7 +133,7 @@ def test_interrupted_and_extended_runs_are_bit_identical(model, tmp_path, eager,
     assert_same(loaded, whole)
     assert loaded.kernel is None and repr(kernel) in repr(loaded)
     assert (loaded.seed, loaded.warmup, loaded.thin, loaded.directory) == (SEED, WARMUP, THIN, path)
-    assert str(loaded.summary()) == str(extended.summary())
+    assert str(loaded.summary().table) == str(extended.summary().table)
 
 
 def test_sums_over_a_thinned_draw_do_not_depend_on_blocks(tmp_path, eager, monkeypatch):
@@ -553,6 +553,17 @@ def test_a_living_run_can_be_opened(tmp_path, eager, monkeypatch, reference):
     assert found.is_running and not found.is_complete and 0 < found.draws < found.target == DRAWS
 
 
+@pytest.fixture
+def signals():
+    """Signals as a terminal has them; a process in the background may ignore them."""
+    defaults = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+    before = {number: signal.signal(number, handler) for number, handler in defaults.items()}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.usefixtures("signals")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_stops_at_a_block_and_keeps_everything(number, tmp_path, eager, monkeypatch, reference, capsys):
     real, calls = chains_module.advance, []
@@ -574,6 +585,7 @@ def test_a_signal_stops_at_a_block_and_keeps_everything(number, tmp_path, eager,
     assert_same(sample(single(), directory=tmp_path), reference)
 
 
+@pytest.mark.usefixtures("signals")
 def test_a_stopped_run_in_memory_is_kept_too(monkeypatch, eager, reference):
     real = chains_module.advance
 
@@ -591,6 +603,7 @@ def test_a_stopped_run_in_memory_is_kept_too(monkeypatch, eager, reference):
     assert_same(run, cut(reference, run.draws))
 
 
+@pytest.mark.usefixtures("signals")
 def test_a_second_signal_interrupts_at_once():
     with Stop(is_announced=False) as stop:
         signal.raise_signal(signal.SIGINT)
@@ -599,6 +612,7 @@ def test_a_second_signal_interrupts_at_once():
             signal.raise_signal(signal.SIGINT)
 
 
+@pytest.mark.usefixtures("signals")
 def test_signals_are_left_alone_in_other_threads():
     seen = []
 

@@ -47,10 +47,10 @@ def sample(
     seed: int = 0,
     warmup: int = 0,
     thin: int = 1,
-    adapt: bool = False,
     directory: str | PathLike[str] | None = None,
     executor: Any = None,
     progress: bool | None = None,
+    adapt: bool = False,
 ) -> Run:
     """Run chains of a kernel and keep their draws.
 
@@ -77,10 +77,6 @@ def sample(
         How many updates to take and forget before the first draw.
     thin
         How many updates to take for each draw.
-    adapt
-        True: proposals that can learn (`RandomWalk`, `UniformWalk`, `CrankNicolson`) learn their covariance and scale
-        in the warm-up, from all chains, and are frozen before the first draw; ``run.kernel`` has them as they then
-        are. A warm-up of 0 becomes 1,000 updates.
     directory
         Makes the run durable: draws are committed to this directory as they come. The same call again goes on where
         the last one stopped, or was killed, and with more ``draws`` extends the run; `ls.load` opens it. Another
@@ -91,6 +87,10 @@ def sample(
         executors give the same draws, bit for bit. None: all chains together, in this process.
     progress
         True: a progress bar, or plain lines where there is no terminal. False: nothing. None: a bar on a terminal.
+    adapt
+        True: proposals that can learn (`RandomWalk`, `UniformWalk`, `CrankNicolson`) learn their covariance and scale
+        in the warm-up, from all chains, and are frozen before the first draw; ``run.kernel`` has them as they then
+        are. A warm-up of 0 becomes 1,000 updates.
 
     Returns
     -------

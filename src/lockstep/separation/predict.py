@@ -61,7 +61,7 @@ def predict(
     >>> noisy = ls.estimators.mean(one_sample, count=16, draw=lambda key, count: jr.normal(key, (count,)))
     >>> run = ls.sample(ls.naive(noisy, ls.RandomWalk(2.0)), 0.0, draws=4000, chains=4, seed=1)
     >>> prediction = ls.separation.predict(run)
-    >>> prediction.rules["corrected"].rho > 5 * prediction.rho
+    >>> prediction.rules["corrected"].rho > 2 * prediction.rho
     True
     """
     judged, positions = _judged(run, kernel)
