@@ -70,6 +70,7 @@ def reference():
 OPTIONS = ("--chains", 2, "--seed", 3)
 
 
+@pytest.mark.usefixtures("signals")
 def test_run_interrupt_resume_look_and_export(command, tmp_path, monkeypatch, reference):
     out = tmp_path / "a"
     arguments = ("run", "model.py", "--draws", 200, "--out", out, *OPTIONS)

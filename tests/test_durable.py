@@ -553,16 +553,6 @@ def test_a_living_run_can_be_opened(tmp_path, eager, monkeypatch, reference):
     assert found.is_running and not found.is_complete and 0 < found.draws < found.target == DRAWS
 
 
-@pytest.fixture
-def signals():
-    """Signals as a terminal has them; a process in the background may ignore them."""
-    defaults = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
-    before = {number: signal.signal(number, handler) for number, handler in defaults.items()}
-    yield
-    for number, handler in before.items():
-        signal.signal(number, handler)
-
-
 @pytest.mark.usefixtures("signals")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_stops_at_a_block_and_keeps_everything(number, tmp_path, eager, monkeypatch, reference, capsys):

@@ -549,7 +549,8 @@ def test_data_change_without_compiling():
 # --- the example of the README
 
 
-def test_the_example_of_the_readme():
+def test_the_example_of_the_readme(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     text = (Path(__file__).parents[1] / "README.md").read_text()
     blocks = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
     assert blocks

@@ -1,0 +1,15 @@
+"""What several test files need."""
+
+import signal
+
+import pytest
+
+
+@pytest.fixture
+def signals():
+    """Signals as a terminal has them, also for programs that a test starts; in the background they may be ignored."""
+    defaults = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL}
+    before = {number: signal.signal(number, handler) for number, handler in defaults.items()}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
