@@ -5,7 +5,6 @@ import signal
 import sys
 from pathlib import Path
 
-import numpy as np
 from durable_models import MODELS, sample
 
 from lockstep.sampling import archive, directory, driver
@@ -29,16 +28,16 @@ class Window:
 
 
 def install(window):
-    save, sync, fsync, replace = np.savez, archive.sync_directory, os.fsync, Path.replace
+    save, sync, fsync, replace = archive.save_arrays, archive.sync_directory, os.fsync, Path.replace
 
-    def savez(file, **arrays):
+    def saved(file, arrays):
         window.reached("begun")
         if window.left == 0 and window.stage == "half":
-            save(file, **arrays)
+            save(file, arrays)
             file.truncate(file.tell() // 2)
             file.flush()
             die()
-        save(file, **arrays)
+        save(file, arrays)
         window.reached("written")
 
     def flushed(descriptor):
@@ -54,7 +53,7 @@ def install(window):
         sync(path)
         window.reached("synced")
 
-    np.savez, archive.sync_directory, os.fsync, Path.replace = savez, synced, flushed, renamed
+    archive.save_arrays, archive.sync_directory, os.fsync, Path.replace = saved, synced, flushed, renamed
 
 
 STAGES = ("begun", "half", "written", "flushed", "renamed", "synced")

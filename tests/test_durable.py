@@ -329,6 +329,21 @@ def test_a_killed_process_leaves_no_lock(tmp_path):
 # --- damage
 
 
+def test_segments_are_what_numpy_reads(tmp_path):
+    arrays = {
+        "a": np.arange(6.0).reshape(2, 3).T,
+        "b": np.array(True),
+        "c": np.zeros((0, 4), np.int32),
+        "d": np.uint8(3),
+    }
+    archive.write_arrays(tmp_path / "x.npz", arrays)
+    with np.load(tmp_path / "x.npz", allow_pickle=False) as held:
+        found, own = dict(held), archive.read_arrays(tmp_path / "x.npz")
+    for name, array in arrays.items():
+        for read in (found[name], own[name]):
+            assert read.dtype == array.dtype and read.shape == array.shape and np.array_equal(read, array)
+
+
 def segments(path):
     return sorted(path.glob("segment-*.npz"))
 

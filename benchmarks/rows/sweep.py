@@ -46,7 +46,7 @@ ROWS = [
         swept(2),
         (swept(1),),
         1.7,
-        updates=6 * 3_000_000,
-        repeats=5,
+        updates=6 * 8_000_000,
+        repeats=4,
     )
 ]

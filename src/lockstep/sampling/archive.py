@@ -24,7 +24,18 @@ MOST_TEXT = 2**26  # bytes of a JSON file
 
 def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
     """Commit arrays under a name each."""
-    commit(path, lambda file: np.savez(file, **arrays))  # type: ignore[arg-type]
+    commit(path, lambda file: save_arrays(file, arrays))
+
+
+def save_arrays(file: BinaryIO, arrays: Mapping[str, np.ndarray]) -> None:
+    """What `numpy.savez` writes, without its copies of the data."""
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, array in arrays.items():
+            array = np.asarray(array, order="C")
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array_header_1_0(member, np.lib.format.header_data_from_array_1_0(array))
+                data: Any = array.reshape(-1).view(np.uint8)
+                member.write(data)
 
 
 def write_json(path: Path, value: Any) -> None:

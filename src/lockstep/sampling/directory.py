@@ -8,6 +8,7 @@ import platform
 import time
 import warnings
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -157,13 +158,22 @@ def _digest(configuration: Any) -> str:
     return hashlib.sha256(json.dumps(configuration, sort_keys=True).encode()).hexdigest()[:16]
 
 
+class Writing(NamedTuple):
+    """A segment on its way to the disk, and the draws that wait again if it does not arrive."""
+
+    future: Future[None]
+    segment: Segment
+    outputs: list[Output]
+
+
 class Writer:
-    """Gathers draws and commits them as segments, now and then and at the end."""
+    """Gathers draws and commits them as segments, now and then and at the end, while the next ones are computed."""
 
     def __init__(self, path: Path, record: Record, target: int) -> None:
         self.path, self.record, self.target = path, record, target
         self.segments = read_segments(path, record.digest)
         self.waiting: list[Output] = []
+        self.writing: Writing | None = None
         self.bytes = 0
         self.trees: Any = self.segments[-1].trees if self.segments else None
         self.committed_at = time.monotonic()
@@ -185,10 +195,12 @@ class Writer:
             self.waiting.append(copy)
 
     def reach(self, point: Point, is_last: bool) -> None:
-        """Commit what waits, if it is time."""
+        """Commit what waits, if it is time; at the end, return when it is on disk."""
         waited = time.monotonic() - self.committed_at
         if is_last or self.bytes > MOST_BYTES or waited > self.interval(point.totals.seconds):
             self.commit(point)
+        if is_last:
+            self.settle()
 
     @staticmethod
     def interval(seconds: float) -> float:
@@ -196,29 +208,38 @@ class Writer:
         return min(MOST_SECONDS, max(LEAST_SECONDS, SHARE * seconds))
 
     def commit(self, point: Point) -> None:
-        """Write a segment."""
+        """Begin to write a segment, when the one before is on disk."""
+        self.settle()
         last = self.segments[-1] if self.segments else None
         if point.step == (last.step if last else 0):
             return
         first = last.end if last else 0
         draws = max(0, (point.step - self.record.get("warmup")) // self.record.get("thin") - first)
-        # An interrupt may have come between the draws of a block and its point: only what belongs to the point counts.
-        output = (
-            jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=1)[:, :draws], *self.waiting) if draws else None
-        )
-        segment = Segment(
-            segment_path(self.path, len(self.segments)),
-            self.record.digest,
-            first,
-            draws,
-            point.step,
-            self.target,
-            point.totals,
-            self.trees,
-        )
-        write_segment(segment, output, point.pending, point.state)
-        self.segments.append(segment)
+        place = segment_path(self.path, len(self.segments))
+        counts = (first, draws, point.step, self.target, point.totals)
+        segment = Segment(place, self.record.digest, *counts, self.trees)
+        pool = ThreadPoolExecutor(1)
+        self.writing = Writing(pool.submit(_write, segment, self.waiting, point), segment, self.waiting)
+        pool.shutdown(wait=False)
         self.waiting, self.bytes, self.committed_at = [], 0, time.monotonic()
+
+    def settle(self) -> None:
+        """Wait until what is being written is on disk; if it failed, its draws wait again."""
+        if self.writing is None:
+            return
+        error = self.writing.future.exception()
+        writing, self.writing = self.writing, None
+        if error is not None:
+            self.waiting = [*writing.outputs, *self.waiting]
+            raise error
+        self.segments.append(writing.segment)
+
+
+def _write(segment: Segment, outputs: list[Output], point: Point) -> None:
+    # An interrupt may have come between the draws of a block and its point: only what belongs to the point counts.
+    draws = segment.draws
+    output = jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=1)[:, :draws], *outputs) if draws else None
+    write_segment(segment, output, point.pending, point.state)
 
 
 def require_directory(path: Path) -> Path:
