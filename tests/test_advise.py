@@ -109,6 +109,7 @@ def test_heavy_tails_are_refused_with_a_reason():
         advice.kernel  # noqa: B018
 
 
+@pytest.mark.study
 def test_the_log_of_an_unbiased_ratio_is_recognised():
     noisy = noise_laws.estimator("lognormal", 2, square_difference, 0.8)
     advice = ls.advise(noisy, ls.RandomWalk(2.0), 0.0, draws=20_000, separations=20)

@@ -29,7 +29,7 @@ def test_bias_of_a_known_size():
     """Naive with normal noise on N(0, 1): the variance that it samples is known from a long run of its own."""
     kernel = ls.naive(noisy(8), ls.RandomWalk(2.0))
     run = ls.sample(kernel, jnp.zeros(1), draws=20_000, chains=4, seed=1)
-    long = ls.sample(kernel, jnp.zeros(1), draws=50_000, chains=16, seed=2)
+    long = ls.sample(kernel, jnp.zeros(1), draws=20_000, chains=32, seed=2)
     truth = float(np.mean(long.positions**2)) - 1
     found = ls.separation.bias(run, {"square": lambda theta: theta[0] ** 2})["square"]
     assert truth > 0.05

@@ -98,7 +98,9 @@ def test_pymc_models():
         sigma = pymc.HalfNormal("sigma", 2.0)
         pymc.Deterministic("variance", sigma**2)
         pymc.Normal("y", X @ slope, sigma, observed=Y)
+    before = jax.config.jax_enable_x64
     target = ls.interop.pymc(model)
+    assert jax.config.jax_enable_x64 == before
     position = {name: value + 0.3 for name, value in target.initial.items()}
     with double_precision():
         ours = float(target.log_density(jax.tree.map(jnp.asarray, position)))

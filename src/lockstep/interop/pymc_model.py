@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
+import jax
 import numpy as np
 
 from lockstep.interop.model import DensityModel
@@ -37,15 +40,15 @@ def pymc(model: Any) -> DensityModel:
         kernel = ls.standard(target.log_density, ls.RandomWalk(1.0))
         run = target.constrain(ls.sample(kernel, target.initial, adapt=True))
     """
-    from pymc.sampling.jax import get_jaxified_graph
-
     discrete = [variable.name for variable in model.discrete_value_vars]
     if discrete:
         raise ValueError(f"pymc: the parameters {discrete} are discrete; a log density needs continuous ones")
     names = [variable.name for variable in model.value_vars]
     outputs = [variable for variable in model.unobserved_value_vars if variable.name not in names]
     is_plain = {variable.name for variable in model.free_RVs} & set(names)
-    with double_precision():
+    with _same_precision_after(), double_precision():
+        from pymc.sampling.jax import get_jaxified_graph
+
         density = get_jaxified_graph(inputs=model.value_vars, outputs=[model.logp()])
         transformed = get_jaxified_graph(inputs=model.value_vars, outputs=outputs) if outputs else None
 
@@ -64,3 +67,13 @@ def pymc(model: Any) -> DensityModel:
         name=model.name or "model",
         log_density=log_density,
     )
+
+
+@contextmanager
+def _same_precision_after() -> Iterator[None]:
+    """PyTensor sets JAX's precision for the whole program when it is first used; put it back."""
+    before = jax.config.read("jax_enable_x64")
+    try:
+        yield
+    finally:
+        jax.config.update("jax_enable_x64", before)
