@@ -96,14 +96,14 @@ def is_concrete(tree: Any) -> bool:
 
 
 def choose(flag: Any, first: T, second: T) -> T:
-    """``first`` where ``flag`` holds, else ``second``: a Python branch for NumPy flags, `where` for JAX ones."""
+    """``first`` where ``flag`` holds, else ``second``: a Python branch for a NumPy flag, `where` for arrays of them."""
     if isinstance(flag, (bool, np.bool_)):
         return first if flag else second
     return jax.tree.map(lambda a, b: _where(flag, a, b), first, second)
 
 
 def _where(flag: Any, first: Any, second: Any) -> Any:
-    return jax.lax.select(flag, first, second) if is_key(first) else jnp.where(flag, first, second)
+    return jax.lax.select(flag, first, second) if is_key(first) else namespace(flag).where(flag, first, second)
 
 
 def is_alike(first: Any, second: Any) -> bool:
