@@ -48,10 +48,10 @@ def draw_predictions(found, path):
     for rule, colour, label in (("naive", "#D55E00", "naive"), ("corrected", "#009E73", "corrected, along the path")):
         rho, error = zip(*((found[m][rule].rho, 2 * found[m][rule].rho_se) for m in COUNTS), strict=True)
         axes.errorbar(COUNTS, rho, error, fmt="o", color=colour, capsize=3, label=f"{label}, predicted")
-    axes.plot(REFERENCE, [path for path, _ in REFERENCE.values()], "--", color="#009E73", label="quadrature")
+    axes.plot(list(REFERENCE), [path for path, _ in REFERENCE.values()], "--", color="#009E73", label="quadrature")
     least = [found[m]["corrected"].least_rho for m in COUNTS]
     axes.plot(COUNTS, least, "^", color="#0072B2", label="corrected, least of any coupling, predicted")
-    axes.plot(REFERENCE, [value for _, value in REFERENCE.values()], "--", color="#0072B2")
+    axes.plot(list(REFERENCE), [value for _, value in REFERENCE.values()], "--", color="#0072B2")
     axes.set(xscale="log", yscale="log", xlabel="samples in an estimate, m", ylabel="updates between separations, ρ")
     axes.set_xticks(COUNTS, [str(m) for m in COUNTS])
     axes.minorticks_off()
