@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import io
 import multiprocessing
 import os
+import pickle
 import signal
 import sys
 import time
@@ -89,7 +91,7 @@ def pack(task: Task) -> tuple[bytes, bytes]:
     """A task as bytes: the model, of which workers keep the last ones, and the rest. Functions travel by value."""
     fields = {name: value for name, value in vars(task).items() if name not in ("kernel", "initial")}
     try:
-        return cloudpickle.dumps((task.kernel, task.initial)), cloudpickle.dumps(fields)
+        return _dumps((task.kernel, task.initial)), cloudpickle.dumps(fields)
     except Exception as error:
         raise TypeError(
             f"kernel or initial cannot be sent to a worker ({error}); make what they hold (open files, locks, "
@@ -112,6 +114,29 @@ def work(job: tuple[bytes, bytes]) -> bytes:
 @functools.lru_cache(maxsize=8)
 def _model(data: bytes) -> Any:
     """A kernel and its start; the same object for the same bytes, so that it compiles once in a worker."""
+    return _Unpickler(io.BytesIO(data)).load()
+
+
+def _dumps(model: Any) -> bytes:
+    stream = io.BytesIO()
+    _Pickler(stream).dump(model)
+    return stream.getvalue()
+
+
+class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
+    """Functions are pickled apart: a worker makes one object of equal ones, and kernels that share it one program."""
+
+    def persistent_id(self, part: Any) -> bytes | None:
+        return cloudpickle.dumps(part) if isinstance(part, types.FunctionType) else None
+
+
+class _Unpickler(pickle.Unpickler):
+    def persistent_load(self, function: bytes) -> Any:
+        return _function(function)
+
+
+@functools.lru_cache(maxsize=64)
+def _function(data: bytes) -> Any:
     return cloudpickle.loads(data)
 
 
