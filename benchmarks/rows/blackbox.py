@@ -5,11 +5,12 @@ import time
 import numpy as np
 
 import lockstep as ls
-from benchmarks.harness import Row, Task, timed
+from benchmarks.harness import Builder, Row, Task, timed
 from benchmarks.walk import DIMENSION
 
 SECONDS = 1e-4
 WALKERS = 8
+COUNT = 8
 
 
 def slow_log_density(position):
@@ -21,26 +22,59 @@ def slow_log_density(position):
     return value
 
 
-def lockstep(updates: int) -> Task:
-    kernel = ls.standard(ls.blackbox(slow_log_density), ls.RandomWalk(1.0))
-
-    def run():
-        return ls.sample(kernel, np.zeros(DIMENSION), draws=updates, chains=1, progress=False).positions
-
-    return timed("lockstep", updates, run)
+def log_density(position):
+    """Takes next to no time."""
+    return -0.5 * float(position @ position)
 
 
-def plain_loop(updates: int) -> Task:
+def samples(rng, position, candidate, count):
+    """All samples of an estimate of D, in hardly more."""
+    return -0.5 * float(candidate @ candidate - position @ position) + rng.standard_normal(count)
+
+
+def lockstep(kernel) -> Builder:
+    def build(updates: int) -> Task:
+        def run():
+            return ls.sample(kernel, np.zeros(DIMENSION), draws=updates, chains=1, progress=False).positions
+
+        return timed("lockstep", updates, run)
+
+    return build
+
+
+def loop_with(log_density) -> Builder:
+    return lambda updates: plain_loop(updates, log_density)
+
+
+def plain_loop(updates: int, log_density) -> Task:
     def run():
         rng = np.random.default_rng(0)
         steps, accepts = rng.normal(size=(updates, DIMENSION)), -rng.exponential(size=updates)
         position, draws = np.zeros(DIMENSION), np.empty((updates, DIMENSION))
-        value = slow_log_density(position)
+        value = log_density(position)
         for i in range(updates):
             candidate = position + steps[i]
-            candidate_value = slow_log_density(candidate)
+            candidate_value = log_density(candidate)
             if accepts[i] <= candidate_value - value:
                 position, value = candidate, candidate_value
+            draws[i] = position
+        return draws
+
+    return timed("NumPy loop", updates, run)
+
+
+def corrected_loop(updates: int) -> Task:
+    """Metropolis-Hastings with the corrected rule, as one would write it."""
+
+    def run():
+        rng = np.random.default_rng(0)
+        steps, accepts = rng.normal(size=(updates, DIMENSION)), -rng.exponential(size=updates)
+        position, draws = np.zeros(DIMENSION), np.empty((updates, DIMENSION))
+        for i in range(updates):
+            candidate = position + steps[i]
+            seen = samples(rng, position, candidate, COUNT)
+            if accepts[i] <= seen.mean() - seen.var(ddof=1) / COUNT / 2:
+                position = candidate
             draws[i] = position
         return draws
 
@@ -59,25 +93,18 @@ def emcee(updates: int) -> Task:
     return timed(f"emcee, {WALKERS} walkers", updates, run)
 
 
+def row(name: str, what: str, ours: Builder, peer: Builder, at_least: float | None, updates: int) -> Row:
+    return Row(name, what, ours, (peer,), at_least, updates=updates, unit="update", repeats=5)
+
+
+standard = lockstep(ls.standard(ls.blackbox(slow_log_density), ls.RandomWalk(1.0)))
+free = lockstep(ls.standard(ls.blackbox(log_density), ls.RandomWalk(1.0)))
+estimator = ls.estimators.mean(ls.blackbox(samples, vectorized=True), COUNT)
+corrected = lockstep(ls.corrected(estimator, ls.RandomWalk(1.0)))
+
 ROWS = [
-    Row(
-        "blackbox-loop",
-        "black box of 0.1 ms, 1 chain, against a plain NumPy loop",
-        lockstep,
-        (plain_loop,),
-        at_least=1 / 1.15,
-        updates=10_000,
-        unit="evaluation",
-        repeats=5,
-    ),
-    Row(
-        "blackbox-emcee",
-        "black box of 0.1 ms, as many evaluations by emcee",
-        lockstep,
-        (emcee,),
-        at_least=1 / 1.15,
-        updates=10_000,
-        unit="evaluation",
-        repeats=5,
-    ),
+    row("blackbox-loop", "black box of 0.1 ms, 1 chain", standard, loop_with(slow_log_density), 1 / 1.15, 10_000),
+    row("blackbox-emcee", "black box of 0.1 ms, as many evaluations", standard, emcee, 1 / 1.15, 10_000),
+    row("blackbox-overhead", "black box of a microsecond, standard", free, loop_with(log_density), None, 20_000),
+    row("blackbox-overhead-mean", "black box of 8 samples, corrected", corrected, corrected_loop, None, 20_000),
 ]

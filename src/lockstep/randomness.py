@@ -98,5 +98,8 @@ def quiet() -> Iterator[None]:
 
 def run_outside(function: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
     """Call a user's function in the context outside of `quiet`."""
-    run = getattr(_HERE, "run", None)
+    try:
+        run = _HERE.run
+    except AttributeError:
+        run = None
     return function(*arguments, **keywords) if run is None else run(function, *arguments, **keywords)

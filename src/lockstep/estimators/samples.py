@@ -17,6 +17,9 @@ from lockstep.kernel import require_protocol
 from lockstep.parts import part, static
 from lockstep.types import Array, Estimate, Estimator, Key, Position, Shape
 
+FEW = 32
+NAN = np.float64(np.nan)
+
 
 class Moments(NamedTuple):
     """Mean, variance (with m-1) and third central moment (unbiased) of m numbers; NaN where m is too small."""
@@ -42,13 +45,25 @@ def moments(samples: Array) -> Moments:
 
 
 def _host_moments(samples: np.ndarray, m: int) -> Moments:
-    """The same of one row on the host, with as few calls of NumPy as it takes."""
-    mean = mean_of(samples)
-    centred = samples - mean
+    """The same of one row on the host: a few numbers are added up sooner in Python than NumPy is called."""
+    if m > FEW:
+        mean = mean_of(samples)
+        centred = samples - mean
+        squares, cubes = centred.dot(centred), (centred * centred).dot(centred)
+    else:
+        numbers = samples.tolist()
+        average = sum(numbers) / m
+        twice = thrice = 0.0
+        for number in numbers:
+            apart = number - average
+            square = apart * apart
+            twice += square
+            thrice += square * apart
+        mean, squares, cubes = np.float64(average), np.float64(twice), np.float64(thrice)
     return Moments(
         mean,
-        centred.dot(centred) * (1 / (m - 1) if m > 1 else np.nan),
-        (centred * centred).dot(centred) * (m / ((m - 1) * (m - 2)) if m > 2 else np.nan),
+        squares / (m - 1) if m > 1 else NAN,
+        cubes * (m / ((m - 1) * (m - 2))) if m > 2 else NAN,
     )
 
 
@@ -123,12 +138,13 @@ def all_samples(function: Any, count: int, arguments: tuple[Any, ...]) -> Any:
     """All samples of an estimator from a black box, a row each."""
     box, name = function.function, function.name
     samples = call_checked(box, name, arguments, functools.partial(box.all_samples, count))
-    if isinstance(samples, jax.Array):
-        return samples
-    if type(samples) is np.ndarray or type(samples[0]) is float or type(samples[0]) is np.float64:
-        rows = np.asarray(samples)
+    is_row = type(samples) is np.ndarray
+    if is_row or type(samples) is list and type(samples[0]) in (float, np.float64):
+        rows = samples if is_row else np.asarray(samples)
         if rows.dtype == np.float64 and rows.shape == (count,):
             return rows
+    if isinstance(samples, jax.Array):
+        return samples
     if isinstance(samples, list) and not all(map(is_array, samples)):
         wrong = next(sample for sample in samples if not is_array(sample))
         raise TypeError(f"{name} returned {wrong!r}; it must return a number or an array of numbers")
@@ -202,6 +218,8 @@ def samples_of(kind: Any, sample: Any, count: int, draw: Any, name: str) -> Samp
 
 def as_moments(samples: Any, name: str) -> Moments:
     """The moments of samples that must be numbers."""
+    if type(samples) is np.ndarray and samples.ndim == 1:
+        return _host_moments(samples, len(samples))
     if isinstance(samples, Moments):
         return samples
     if not isinstance(samples, (np.ndarray, jax.Array)) or samples.ndim != 1:

@@ -17,7 +17,7 @@ from lockstep.randomness import RandomKey, quiet, seeds_of
 from lockstep.sampling import driver
 from lockstep.sampling.driver import CELL, Block, Output
 from lockstep.sampling.hosting import hosted, on_host
-from lockstep.types import Key, Position
+from lockstep.types import Info, Key, Position
 
 FEWEST_STEPS = 1  # of a block: one call of a black box may take minutes
 MOST_CELLS = 64  # of a block, whose records are Python objects
@@ -125,8 +125,11 @@ def no_info(kernel: Any, chain_keys: Key, state: Any) -> None:
 
 def _stacked(trees: list[Any]) -> Any:
     """One tree of arrays with a leading axis over the trees."""
-    if jax.tree_util.all_leaves([trees[0]]):
+    first = trees[0]
+    if jax.tree_util.all_leaves([first]):
         return np.array(trees)
+    if isinstance(first, Info):
+        return Info(*(None if column[0] is None else np.array(column) for column in zip(*trees, strict=True)))
     return jax.tree.map(lambda *leaves: np.array(leaves), *trees)
 
 
