@@ -34,7 +34,8 @@ def swept(make, dimension: int, workers: int) -> Builder:
         def run():
             shutil.rmtree(folder, ignore_errors=True)
             draws = updates // TASKS // 1000
-            ls.sweep(make, grid, np.zeros(dimension), draws, 1, thin=1000, directory=folder, executor=pool, progress=False)
+            start = np.zeros(dimension)
+            ls.sweep(make, grid, start, draws, 1, thin=1000, directory=folder, executor=pool, progress=False)
 
         return timed(f"{workers} process{'es' * (workers > 1)}", updates, run)
 

@@ -139,7 +139,7 @@ def all_samples(function: Any, count: int, arguments: tuple[Any, ...]) -> Any:
     box, name = function.function, function.name
     samples = call_checked(box, name, arguments, functools.partial(box.all_samples, count))
     is_row = type(samples) is np.ndarray
-    if is_row or type(samples) is list and type(samples[0]) in (float, np.float64):
+    if is_row or (type(samples) is list and type(samples[0]) in (float, np.float64)):
         rows = samples if is_row else np.asarray(samples)
         if rows.dtype == np.float64 and rows.shape == (count,):
             return rows
