@@ -47,13 +47,23 @@ def log_estimate(log_r0: np.float64, rng: np.random.Generator) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", nargs="?", help="where to put the figure; none without it")
     parser.add_argument("--draws", type=int, default=100)
-    draws = parser.parse_args().draws
+    options = parser.parse_args()
     kernel = ls.pseudo_marginal(ls.blackbox(log_estimate), ls.RandomWalk(0.7))
-    run = ls.sample(kernel, 0.5, draws=draws, chains=2, seed=1)
+    run = ls.sample(kernel, 0.5, draws=options.draws, chains=2, seed=1)
     r0 = np.exp(run.positions)
     low, median, high = np.quantile(r0, (0.05, 0.5, 0.95))
     print(f"R0: median {median:.2f}, 90 % interval {low:.2f} to {high:.2f}; acceptance {run.acceptance:.2f}")
+    if options.folder:
+        import figures
+
+        figure, axes = figures.panels(1, 2, (9.0, 3.2), width_ratios=(2, 1))
+        axes[0].plot(r0.T, linewidth=1.0)
+        axes[0].set(xlabel="update", ylabel="R₀")
+        axes[1].hist(r0.ravel(), 25, density=True, color=figures.BLUE, alpha=0.6)
+        axes[1].set(xlabel="R₀", ylabel="posterior density")
+        figures.save(figure, "command_line_simulator")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,9 @@
-"""Robust regression (Student t errors) with 200,000 rows: approximate by subsampling, and exact by TunaMH."""
+"""Robust regression (Student t errors) with 200,000 rows: approximate by subsampling, and exact by TunaMH.
 
+python examples/robust_regression.py [folder]
+"""
+
+import figures
 import jax.numpy as jnp
 import numpy as np
 
@@ -33,6 +37,17 @@ def main():
     print("difference of the posterior means in standard deviations:")
     difference = approximate.positions.mean(axis=(0, 1)) - exact.positions.mean(axis=(0, 1))
     print(np.round(difference / exact.positions.std(axis=(0, 1)), 3))
+
+    figure, axes = figures.panels(1, len(TRUTH), (9.0, 3.2))
+    for i, one in enumerate(axes):
+        for run, colour, name in ((exact, figures.BLACK, "TunaMH, exact"), (approximate, figures.ORANGE, "subsampled")):
+            one.hist(run.positions[:, :, i].ravel(), 60, density=True, histtype="step", color=colour, label=name)
+        one.axvline(TRUTH[i], color="#999999", linestyle=":")
+        one.set(xlabel=f"coefficient {i + 1}", yticks=[])
+    axes[0].set(ylabel="posterior density")
+    axes[0].legend(frameon=False, loc="upper left", fontsize=8)
+    axes[0].set_ylim(top=1.3 * axes[0].get_ylim()[1])
+    figures.save(figure, "robust_regression")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,11 @@
 """A model for which a Taylor expansion at one mode is no control: the library says so, and is right all the same.
 
 Each row is normal around θ or around -θ, with equal chances: θ and -θ are equally likely.
+
+    python examples/taylor_fails.py [folder]
 """
 
+import figures
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -20,13 +23,15 @@ def log_prior(theta):
     return -0.5 * jnp.sum(theta**2) / 25
 
 
+GRID = np.linspace(-3, 3, 6001)
+
+
 def quadrature(data):
-    """Mean of |θ| and of θ by brute force."""
-    grid = jnp.linspace(-3, 3, 6001)[:, None]
-    values = jax.vmap(lambda theta: log_prior(theta) + jnp.sum(jax.vmap(log_likelihood, (None, 0))(theta, data)))(grid)
-    weights = jnp.exp(values - values.max())
-    weights = weights / weights.sum()
-    return float(weights @ jnp.abs(grid[:, 0])), float(weights @ (grid[:, 0] > 0))
+    """The posterior density on the grid, by brute force."""
+    every = jax.vmap(lambda theta: log_prior(theta) + jnp.sum(jax.vmap(log_likelihood, (None, 0))(theta, data)))
+    values = np.asarray(every(jnp.asarray(GRID)[:, None]))
+    density = np.exp(values - values.max())
+    return density / np.trapezoid(density, GRID)
 
 
 def main():
@@ -36,7 +41,18 @@ def main():
     theta = run.positions[:, :, 0]
     print(run.kernel)
     print(f"mean of |θ| {np.abs(theta).mean():.3f}, share of θ > 0 {np.mean(theta > 0):.3f}")
-    print("quadrature: {:.3f}, {:.3f}".format(*quadrature(data)))
+    density = quadrature(data)
+    expected = [np.trapezoid(density * value, GRID) for value in (np.abs(GRID), GRID > 0)]
+    print("quadrature: {:.3f}, {:.3f}".format(*expected))
+
+    figure, axes = figures.panels(size=(7.0, 3.6))
+    axes.hist(
+        theta.ravel(), 120, range=(-1.5, 1.5), density=True, color=figures.BLUE, alpha=0.35, label="ls.subsampled"
+    )
+    axes.plot(GRID, density, color=figures.BLACK, label="quadrature")
+    axes.set(xlabel="θ", ylabel="posterior density", xlim=(-1.5, 1.5))
+    axes.legend(frameon=False)
+    figures.save(figure, "taylor_fails")
 
 
 if __name__ == "__main__":

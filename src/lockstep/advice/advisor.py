@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
@@ -15,8 +14,8 @@ from lockstep.arguments import positive, whole
 from lockstep.estimators.combinations import TwoSided
 from lockstep.estimators.samples import require_estimator
 from lockstep.kernel import require_protocol
-from lockstep.sampling.problems import LockstepWarning
 from lockstep.types import Proposal
+from lockstep.warning import warn
 
 FEWEST = 4  # samples from which cumulants can be estimated
 MOST_LOOKS = 7
@@ -110,7 +109,7 @@ def advise(
         pilot.run,
     )
     if not options:
-        warnings.warn(f"no rule can be advised: {'; '.join(advice.problems)}", LockstepWarning, stacklevel=2)
+        warn(f"no rule can be advised: {'; '.join(advice.problems)}")
     return advice
 
 

@@ -18,9 +18,10 @@ from lockstep.kernels.standard import standard
 from lockstep.parts import part, static
 from lockstep.subsampling.diagnosis import Diagnosis
 from lockstep.subsampling.mode import find_mode
-from lockstep.subsampling.proposals import check_proposal, choose_proposal, warn
+from lockstep.subsampling.proposals import check_proposal, choose_proposal
 from lockstep.subsampling.rows import Rows
 from lockstep.types import Array, Position
+from lockstep.warning import warn
 
 LEAST_COUNT = 8
 VARIANCE = 0.02  # of the estimated log ratio, at most, if the number of rows is left to us

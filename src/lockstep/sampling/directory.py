@@ -6,7 +6,6 @@ import hashlib
 import json
 import platform
 import time
-import warnings
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -21,10 +20,10 @@ from lockstep.sampling.configuration import differences
 from lockstep.sampling.driver import Output
 from lockstep.sampling.errors import DamagedError, MismatchError, NoRunError, StorageError
 from lockstep.sampling.locks import NAME as LOCK, Lock
-from lockstep.sampling.problems import LockstepWarning
 from lockstep.sampling.segments import Segment, read_segments, read_state, segment_path, write_segment
 from lockstep.sampling.structure import encode
 from lockstep.sampling.totals import Totals
+from lockstep.warning import warn
 
 FORMAT = 1
 NAME = "run.json"
@@ -133,11 +132,9 @@ def _require_same(path: Path, record: Record, configuration: dict[str, Any]) -> 
             f"directory"
         )
     if changed := [f"{name} {there[name]} there, {here[name]} here" for name in here if there[name] != here[name]]:
-        warnings.warn(
+        warn(
             f"{path} was begun with other versions ({'; '.join(changed)}): its further draws may differ by rounding "
-            f"from those of an uninterrupted run",
-            LockstepWarning,
-            stacklevel=5,
+            f"from those of an uninterrupted run"
         )
 
 

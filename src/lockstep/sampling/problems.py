@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
-import warnings
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -18,14 +15,10 @@ from lockstep.coupling import Pair
 from lockstep.kernel import MetropolisHastings
 from lockstep.ratios import Carried, Estimated, Randomized, Universal
 from lockstep.types import Info, describe, one_of
+from lockstep.warning import warn
 
 PROBES = 256
-PACKAGE = str(Path(__file__).parents[1])
 FEW_PROBES = 16  # of black boxes, which may be slow
-
-
-class LockstepWarning(UserWarning):
-    """A run that ended, but about which its user should know something."""
 
 
 def infos(info: Any) -> Iterator[Info]:
@@ -163,11 +156,3 @@ def _is_no_ratio(values: Any) -> Any:
 def _width(leg: Info) -> int:
     """How many ratios an update has: more than one in a `Cycle`."""
     return int(np.prod(leg.is_finite.shape[2:]))
-
-
-def warn(message: str) -> None:
-    """Warn at the line outside of the package from which it was called."""
-    frame, level = inspect.currentframe(), 1
-    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
-        frame, level = frame.f_back, level + 1
-    warnings.warn(message, LockstepWarning, stacklevel=level)

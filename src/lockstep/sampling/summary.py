@@ -6,7 +6,8 @@ import dataclasses
 import warnings
 from typing import Any
 
-from lockstep.sampling.problems import LockstepWarning, infos
+from lockstep.sampling.problems import infos
+from lockstep.warning import LockstepWarning
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

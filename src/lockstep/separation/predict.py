@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import jax
@@ -17,6 +16,7 @@ from lockstep.separation.prediction import Prediction, RulePrediction
 from lockstep.separation.rates import RULES, judge, seen_by
 from lockstep.separation.replicates import Replicates, draw_replicates
 from lockstep.types import Position
+from lockstep.warning import warn
 
 SHARE = 10  # one call of the estimator for so many of the run's
 PAIRS, REPLICATES = 1024, 32
@@ -76,9 +76,7 @@ def predict(
     ]
     found = shares[0] if len(parts) == 1 else _together(shares, [weight for weight, _ in parts], updates)
     for problem in found.problems:
-        from lockstep.sampling.problems import LockstepWarning
-
-        warnings.warn(f"separation is not predicted: {problem}", LockstepWarning, stacklevel=2)
+        warn(f"separation is not predicted: {problem}")
     return found
 
 

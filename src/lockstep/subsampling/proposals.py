@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-from importlib import import_module
 from typing import Any
 
 from lockstep.kernel import require_protocol
@@ -12,6 +10,7 @@ from lockstep.subsampling.diagnosis import Diagnosis, diagnose
 from lockstep.subsampling.mode import Mode
 from lockstep.subsampling.modes import around, other_modes
 from lockstep.types import Proposal
+from lockstep.warning import warn
 
 STEPS = (0.5, 0.25, 0.1)
 NAMES = ("normal", "student", "crank_nicolson")
@@ -56,8 +55,3 @@ def choose_proposal(proposal: Any, name: str | None, estimator: Any, mode: Mode)
             return one, diagnosis
         found.append((one, diagnosis))
     return max(found, key=lambda pair: pair[1].acceptance)
-
-
-def warn(message: str) -> None:
-    """A `LockstepWarning`; found late, since the drivers import kernels and kernels this."""
-    warnings.warn(message, import_module("lockstep.sampling").LockstepWarning, stacklevel=2)
