@@ -38,9 +38,10 @@ def main() -> None:
         with console.status(f"{row.name}: {row.measures}"):
             results.append(measure(row, repeats))
     console.print(report.table(results))
-    # A part of the rows, or a quick look, does not replace a whole result.
-    name = "part" if options.quick or len(rows) < len(all_rows()) else "bench"
-    report.write(results, {**machine, "repeats": repeats}, RESULTS, name)
+    # A quick look does not replace a result.
+    name = "quick" if options.quick else "bench"
+    order = [row.name for row in all_rows()]
+    report.write(results, {**machine, "repeats": repeats}, RESULTS, name, order)
     console.print(f"Written to {RESULTS / name}.json and .md.")
 
 

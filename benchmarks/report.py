@@ -18,6 +18,7 @@ from benchmarks.harness import Result, Row
 
 CAPTION = "ratio = peer's time / our time, median (10 %–90 % quantiles) of interleaved repetitions: bigger is better"
 PACKAGES = ("lockstep-mcmc", "jax", "jaxlib", "numpy", "blackjax", "numba")
+SHARED = ("platform", "processors", "python", *PACKAGES)
 HEAD = ("row", "what is measured", "ours", "peer's", "peer", "ratio", "target", "")
 STYLES = {"ok": "green", "below target": "bold red", "information": "dim"}
 
@@ -74,17 +75,23 @@ def machine() -> dict[str, Any]:
     }
 
 
-def write(results: Sequence[Result], where: dict[str, Any], folder: Path, name: str) -> None:
+def write(results: Sequence[Result], where: dict[str, Any], folder: Path, name: str, order: Sequence[str]) -> None:
+    """Keep the results; rows that were not measured now stay as they were, with their own dates."""
     folder.mkdir(parents=True, exist_ok=True)
     where = {**where, "load after": os.getloadavg()[0]}
-    data = {"machine": where, "rows": [as_dict(result) for result in results]}
-    (folder / f"{name}.json").write_text(json.dumps(data, indent=2) + "\n")
-    (folder / f"{name}.md").write_text(markdown(results, where))
+    kept = folder / f"{name}.json"
+    rows = {row["name"]: row for row in json.loads(kept.read_text())["rows"]} if kept.exists() else {}
+    rows |= {result.row.name: as_dict(result, where) for result in results}
+    data = {"rows": [rows[one] for one in order if one in rows]}
+    kept.write_text(json.dumps(data, indent=2) + "\n")
+    (folder / f"{name}.md").write_text(markdown(data["rows"]))
 
 
-def as_dict(result: Result) -> dict[str, Any]:
+def as_dict(result: Result, where: dict[str, Any]) -> dict[str, Any]:
     row, (low, high) = result.row, result.spread
     return {
+        "line": line(result),
+        "machine": where,
         "name": row.name,
         "measures": row.measures,
         "peer": result.peer_name,
@@ -99,8 +106,9 @@ def as_dict(result: Result) -> dict[str, Any]:
     }
 
 
-def markdown(results: Sequence[Result], where: dict[str, Any]) -> str:
-    rows = [HEAD, ("---",) * len(HEAD), *(line(result) for result in results)]
-    lines = ["| " + " | ".join(cells) + " |" for cells in rows]
-    facts = ", ".join(f"{name} {value}" for name, value in where.items())
-    return "\n".join(["# Benchmarks", "", *lines, "", f"{CAPTION[0].upper()}{CAPTION[1:]}.", "", f"{facts}.", ""])
+def markdown(rows: Sequence[dict[str, Any]]) -> str:
+    table = [HEAD, ("---",) * len(HEAD), *(row["line"] for row in rows)]
+    lines = ["| " + " | ".join(cells) + " |" for cells in table]
+    facts = {f"{name} {value}" for row in rows for name, value in row["machine"].items() if name in SHARED}
+    said = [f"{CAPTION[0].upper()}{CAPTION[1:]}.", f"{', '.join(sorted(facts))}."]
+    return "\n\n".join(["# Benchmarks", "\n".join(lines), *said]) + "\n"

@@ -8,7 +8,7 @@ import numpy as np
 
 from lockstep.separation.groups import common, groups_of, shapes_of
 from lockstep.separation.replicates import Cumulants, Replicates
-from lockstep.separation.scores import normal_scores
+from lockstep.separation.scores import kurtosis_of, normal_scores
 from lockstep.types import Estimate
 
 MOST_SHARED = 4096  # replicates that are tried at a pair
@@ -67,7 +67,9 @@ def _measure_group(
 ) -> None:
     """Put the gaps of a group of pairs in their place, and add its share to the curves."""
     halves = Cumulants(*(field[:, members] for field in replicates.halves))
-    shape, scale = common(halves, float(np.mean(replicates.each.count)))
+    count = float(np.mean(replicates.each.count))
+    shape, scale = common(halves, count)
+    shape = shape._replace(kurtosis=kurtosis_of(np.asarray(replicates.each.variance)[members], count))
     targets = np.concatenate([log_ratio, GRID])
     scales = np.concatenate([scale, np.full(GRID.size, np.median(scale))])
     half = replicates.linear.shape[1] // 2

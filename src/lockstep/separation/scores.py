@@ -5,8 +5,9 @@ The noise of an estimate in units of its standard deviation is written as a poly
     e = (D̂ - D)/s = Σⱼ cⱼ Heⱼ(z),
 
 the projection of its quantile function on Hermite polynomials. What the samples tell (bias b, variance s², skewness γ)
-gives c₀ = b/s, c₁ = 1 - γ²/36 and c₂ = γ/6, right to first order. The replicates themselves give all cⱼ from their
-order statistics, right to every order, but noisier. Each is weighed by how far it may be off.
+gives c₀ = b/s, c₁ = 1 - γ²/36 and c₂ = γ/6, right to first order. An average with next to no skewness has c₃ = κ/24,
+where κ, its kurtosis, is told by how much its estimates of variance vary. The replicates themselves give all cⱼ from
+their order statistics, right to every order, but noisier. Each is weighed by how far it may be off.
 """
 
 from __future__ import annotations
@@ -24,12 +25,31 @@ GRID = np.linspace(-7.0, 7.0, 2801)
 
 
 class Shape(NamedTuple):
-    """What the samples tell of the law of e, to first order; ``straight`` is the skewness of its linear part."""
+    """What the samples tell of the law of e, to first order; ``straight`` is the skewness of its linear part.
+
+    ``kurtosis`` is NaN where variances are not estimated.
+    """
 
     bias: float
     skewness: float
     straight: float
     samples: float
+    kurtosis: float = math.nan
+
+    @property
+    def order(self) -> float:
+        """The size of what comes after the first order, by bias and skewness."""
+        return 3 * max(self.bias**2, self.skewness**2 / 4)
+
+
+def kurtosis_of(variances: np.ndarray, count: float) -> float:
+    """The kurtosis of averages of ``count`` samples, from their estimates of one variance, an array (P, K).
+
+    The relative variance of an estimated variance is κ + 2/(m - 1).
+    """
+    relative = variances / variances.mean(axis=1, keepdims=True)
+    seen = float(np.mean(np.var(relative, axis=1, ddof=1)))
+    return seen - 2 / (count - 1) if seen > 0 and count > 2 else math.nan
 
 
 def calibrated(linear: np.ndarray, shape: Shape) -> np.ndarray:
@@ -68,6 +88,9 @@ def normal_scores(e: np.ndarray, linear: np.ndarray, shape: Shape) -> tuple[np.n
     noise = spread / len(folds)
     # What normal noise would give beyond the calibrated moments; few folds can tell less by chance.
     noise[3:] = np.maximum(noise[3:], [0.6 / (j * math.factorial(j) * e.size) for j in range(3, DEGREE + 1)])
+    known = max(shape.order, shape.samples**-2)
+    if known < doubt[3] and (found[3] - shape.kurtosis / 24) ** 2 < 9 * (noise[3] + known**2):
+        expected[3], doubt[3] = shape.kurtosis / 24, known
     weight = doubt**2 / np.maximum(doubt**2 + noise, 1e-300)
     quantiles = hermite_e.hermeval(GRID, expected + weight * (found - expected))
     return np.interp(e, _rising(quantiles), GRID), weights
@@ -75,7 +98,7 @@ def normal_scores(e: np.ndarray, linear: np.ndarray, shape: Shape) -> tuple[np.n
 
 def _doubt(shape: Shape) -> np.ndarray:
     """How far the first order may be off: nothing for an average of normal samples."""
-    order = 3 * max(shape.bias**2, shape.skewness**2 / 4)
+    order = shape.order
     curved = max(abs(shape.bias), abs(shape.skewness))
     low = [
         abs(shape.bias) * order,
