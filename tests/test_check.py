@@ -287,3 +287,24 @@ def test_product_of_laws():
     assert both.weights.sum() == pytest.approx(1.0)
     assert np.sum(both.weights * both.values[0] * both.values[1]) == pytest.approx(0.25)
     assert TWO_OF_ONE.weights.sum() == pytest.approx(1.0)
+
+
+def test_findings_say_what_could_not_be_checked():
+    """Auxiliary data state no density of x: neither where they are drawn nor their constants are known."""
+    kernel = ls.exchange(
+        lambda theta: -theta,
+        lambda theta, x: -theta * x,
+        lambda key, theta: jr.exponential(key) / theta,
+        jnp.array(1.3),
+        ls.RandomWalk(1.0),
+    )
+    here, there = jnp.array([1.0]), jnp.array([2.0])
+    assert "where x is drawn was not checked" in ls.check.balance(kernel, here, there, 10).sentence
+    assert "only if log_likelihood is normalised" in ls.check.minorization(kernel, here, there, replicates=10).sentence
+
+
+def test_rounding_below_zero_is_no_negative_probability():
+    matrix = np.array([[-1e-16, 1.0], [1.0, 0.0]])
+    assert np.asarray(ls.Finite(matrix).matrix).min() == 0
+    with pytest.raises(ValueError, match="negative entry"):
+        ls.Finite(matrix - np.array([[1e-3, 0], [0, 0]]))

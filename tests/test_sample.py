@@ -1,7 +1,5 @@
 """`ls.sample`: what a run is a function of, and what it returns."""
 
-import re
-from pathlib import Path
 from typing import NamedTuple
 
 import arviz_stats
@@ -544,18 +542,3 @@ def test_data_change_without_compiling():
     count = len(traces)
     assert mean(np.full(2, 5.0)) - first == pytest.approx(5.0, abs=1e-9)
     assert len(traces) == count
-
-
-# --- the example of the README
-
-
-def test_the_example_of_the_readme(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    text = (Path(__file__).parents[1] / "README.md").read_text()
-    blocks = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
-    assert blocks
-    names = {}
-    for block in blocks:
-        exec(block, names)
-    runs = [value for value in names.values() if isinstance(value, ls.Run)]
-    assert runs and all(0.05 < run.acceptance < 0.95 for run in runs)

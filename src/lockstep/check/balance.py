@@ -127,6 +127,8 @@ def balance(
         )
         return Finding(False, sentence, residual, worst, values)
     sentence = f"very detailed balance holds to {residual:.1e} at {len(scores)} pairs with {replicates} x each"
+    if not hasattr(kernel.ratio.randomization, "log_density"):
+        sentence += "; no density of x is stated, so where x is drawn was not checked"
     return Finding(True, sentence, residual, worst, values)
 
 

@@ -14,6 +14,7 @@ from lockstep.check.law import as_law
 from lockstep.check.matrix import stationary, transition_matrix
 from lockstep.kernel import MetropolisHastings
 from lockstep.precision import canonical, double_precision
+from lockstep.randomizations import AuxiliaryData
 from lockstep.ratios import Randomized
 from lockstep.types import describe, one_of
 
@@ -73,7 +74,8 @@ def minorization(
     """The ε of the paper's condition, ``Pr(ξ(f(X); θ', θ)/ξ(X; θ, θ') |f'(X)| ≥ 1) ≥ ε``, over given pairs.
 
     If ε > 0 holds everywhere, the randomized chain inherits irreducibility and minorization from the standard one:
-    P_ξ ≥ ε P. The smallest probability over the pairs given is ``values["epsilon"]``.
+    P_ξ ≥ ε P. The smallest probability over the pairs given is ``values["epsilon"]``. The ξ are densities: of a
+    kernel with auxiliary data the likelihood must be normalised for this check, though not for sampling.
 
     Parameters
     ----------
@@ -117,6 +119,8 @@ def minorization(
     sentence = f"ε = {epsilon:.4g}" + (f" ± {error:.1g}" if error else "") + f", smallest {place}"
     if not epsilon > 0:
         sentence += "; no ε > 0 was found: the condition may fail there"
+    if isinstance(randomization, AuxiliaryData):
+        sentence += " (which holds only if log_likelihood is normalised: the condition is about densities)"
     return Finding(
         epsilon > 0, sentence, 1 - epsilon, where, {"epsilon": epsilon, "epsilon_se": error, "shares": shares}
     )

@@ -58,15 +58,19 @@ class Finite:
         return (cumulative - row / 2)[is_possible], row[is_possible]
 
 
+ROUNDING = 1e-12
+
+
 def _stochastic(matrix: Any) -> Array:
     matrix = numbers_like(matrix, "matrix of Finite")
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise ValueError(f"matrix of Finite has shape {matrix.shape}; it must be square, a row for each state")
-    if np.any(matrix < 0):
+    if np.any(matrix < -ROUNDING):
         raise ValueError(
             f"matrix of Finite has a negative entry, {matrix.min()}; its entries are probabilities: make them 0 or "
             f"positive"
         )
+    matrix = matrix.clip(0.0)
     sums = matrix.sum(axis=1)
     if not np.allclose(sums, 1.0, rtol=0, atol=1e-8):
         row = int(np.argmax(np.abs(sums - 1)))
