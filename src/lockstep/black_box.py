@@ -25,6 +25,7 @@ class Callee:
         self.function = function
         self.rng_name: str | None = None  # None: the generator is the first argument
         self.takes_count = False
+        self.sample_shape: tuple[int, ...] = ()  # of a sample, as it was last seen
         self.raised: BaseException | None = None
         self.is_deferring = False
         try:
@@ -111,9 +112,8 @@ class BlackBox:
             call = callee.once if self.is_vectorized else callee.repeat
             return call(arguments[0].generator(), [*map(_own, arguments[1:])], keywords, count)
         if self.is_callback and is_traced(arguments):
-            return replaced(self, like=(jax.ShapeDtypeStruct((count,), np.float64), None))._samples_back(
-                arguments, keywords, count
-            )
+            like = jax.ShapeDtypeStruct((count, *callee.sample_shape), np.float64)
+            return replaced(self, like=(like, None))._samples_back(arguments, keywords, count)
         return self._samples(arguments, keywords, count)
 
     def _samples(self, arguments: tuple[Any, ...], keywords: dict[str, Any], count: int) -> Any:
@@ -140,7 +140,7 @@ class BlackBox:
     def _call_back(self, arguments: tuple[Any, ...], keywords: dict[str, Any], call: Any = None) -> Any:
         """The function's value in compiled code: all that `vmap` maps over at once if batched, else one by one."""
         leaves, structure = jax.tree.flatten(jax.tree.map(RandomKey.of, arguments, is_leaf=is_key))
-        leaves = [jnp.asarray(leaf) for leaf in leaves]
+        leaves = [_not_differentiated(jnp.asarray(leaf)) for leaf in leaves]
         ranks, dtypes = [leaf.ndim for leaf in leaves], [leaf.dtype for leaf in leaves]
         wanted = jax.tree.unflatten(self.like[1], self.like[0]) if self.like[1] is not None else self.like[0]
 
@@ -232,6 +232,17 @@ def replaced(box: BlackBox, **changes: Any) -> BlackBox:
     """A black box with some fields changed."""
     names = ("callee", "is_vectorized", "is_batched", "is_callback", "like")
     return BlackBox(**{name: changes.get(name, getattr(box, name)) for name in names})
+
+
+@jax.custom_jvp
+def _not_differentiated(leaf: Any) -> Any:
+    """An argument of a callback, through which no derivative goes: it would be zero without a word."""
+    return leaf
+
+
+@_not_differentiated.defjvp
+def _refuse(primals: Any, tangents: Any) -> Any:
+    raise TypeError("a black box has no derivative in compiled code; write this function with jax.numpy")
 
 
 def _to_words(array: Any) -> Any:

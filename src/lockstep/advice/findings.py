@@ -44,8 +44,9 @@ def _about_pseudo_marginal(look: Look, best: Any) -> Iterator[str]:
     needed = max(1, round(look.count * look.variance / 2 / PSEUDO_MARGINAL))
     if needed < best.count:
         yield (
-            f"if π itself can be estimated without bias, ls.pseudo_marginal is exact, and with about m = {needed} "
-            f"samples an estimate (variance of its logarithm {PSEUDO_MARGINAL}) cheaper than {best.rule} here"
+            f"if D̂ is the difference of the logs of two unbiased estimates of π, ls.pseudo_marginal is exact, and with "
+            f"about m = {needed} samples an estimate (variance of its logarithm {PSEUDO_MARGINAL}) cheaper than "
+            f"{best.rule} here"
         )
     else:
         yield f"ls.pseudo_marginal would need about m = {needed} samples: no gain over {best.rule} here"

@@ -161,6 +161,7 @@ def all_samples(function: Any, count: int, arguments: tuple[Any, ...]) -> Any:
     if rows.shape[:1] != (count,):
         remedy = "take a parameter called `count`, and return as many rows"
         raise ValueError(f"{name} returned an array of shape {rows.shape} as all {count} samples; {remedy}")
+    box.callee.sample_shape = rows.shape[1:]  # which a callback must know before it is called
     return rows.astype(float, copy=False)
 
 

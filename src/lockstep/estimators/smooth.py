@@ -9,6 +9,7 @@ import jax
 import numpy as np
 
 from lockstep.arguments import shapes
+from lockstep.boxes import boxes
 from lockstep.estimators.samples import Moments, Pooled, Samples, moments, pooled_moments, samples_of
 from lockstep.functions import Function, Scalar, wrapped
 from lockstep.parts import namespace, part
@@ -40,20 +41,27 @@ class Smooth:
         return self.samples.noise(key, shape)
 
     def __call__(self, noise: Any, position: Position, candidate: Position) -> Estimate:
-        return smooth_estimate(
-            lambda average: self.combine(average, position, candidate),
-            self.samples(noise, position, candidate),
-            self.count,
-        )
+        g = of_average(self.combine, position, candidate)
+        return smooth_estimate(g, self.samples(noise, position, candidate), self.count)
 
     def pooled(self, noise: Any, position: Position, candidate: Position) -> Pooled:
         """One estimate from the samples of several, whose noise has a leading axis."""
         groups = jax.vmap(self.samples, in_axes=(0, None, None))(noise, position, candidate)
-        return smooth_pooled(lambda average: self.combine(average, position, candidate), groups, self.count)
+        return smooth_pooled(of_average(self.combine, position, candidate), groups, self.count)
 
     def with_count(self, count: int) -> Smooth:
         """The same estimator with another number of samples."""
         return Smooth(self.samples.with_count(count), self.combine)
+
+
+def of_average(combine: Any, position: Position, candidate: Position) -> Callable[[Array], Array]:
+    """G as a function of the average alone; black boxes have no derivatives but differences."""
+
+    def g(average: Array) -> Array:
+        return combine(average, position, candidate)
+
+    g.is_black = bool(boxes(combine))  # type: ignore[attr-defined]
+    return g
 
 
 def smooth_estimate(g: Callable[[Array], Array], samples: Any, count: int, name: str = "smooth") -> Estimate:
@@ -90,7 +98,7 @@ def _smooth_parts(g: Callable[[Array], Array], samples: Any, count: int, name: s
         third = straight + 3 * curvature * (slope * of.variance) ** 2
         return Estimate(g(of.mean), bias / count, variance / count, third / count**2, count), slope, straight / count**2
     mean = samples.mean(axis=0)
-    if isinstance(samples, np.ndarray):
+    if isinstance(samples, np.ndarray) or getattr(g, "is_black", False):
         gradient, hessian = central_differences(g, mean, samples.std(axis=0))
     else:
         gradient, hessian = jax.grad(g)(mean), jax.hessian(g)(mean)
@@ -105,10 +113,12 @@ def _smooth_parts(g: Callable[[Array], Array], samples: Any, count: int, name: s
 
 def _slopes(g: Callable[[Array], Array], of: Moments) -> tuple[Array, Array]:
     """The first two derivatives of g at the average of numbers: by autodiff, or by differences on the host."""
-    if not isinstance(of.mean, np.generic):
+    if not isinstance(of.mean, np.generic) and not getattr(g, "is_black", False):
         return jax.grad(g)(of.mean), jax.grad(jax.grad(g))(of.mean)
-    spread = np.sqrt(of.variance)
-    gradient, hessian = central_differences(lambda w: g(w[0]), np.array([of.mean]), np.array([spread]))
+    xp = namespace(of.mean)
+    gradient, hessian = central_differences(
+        lambda w: g(w[0]), xp.asarray(of.mean)[None], xp.asarray(xp.sqrt(of.variance))[None]
+    )
     return gradient[0], hessian[0, 0]
 
 
@@ -117,14 +127,17 @@ def central_differences(g: Callable[[Array], Array], at: Array, spread: Array) -
 
     A step of 1e-4 of that size balances rounding against truncation in the second derivatives: both about 1e-8.
     """
-    size = np.fmax(np.abs(at), spread)
-    steps = np.diag(np.where(size > 0, size, 1.0) * DIFFERENCE)
-    width, here = steps.diagonal(), g(at)
-    ahead, back = (np.array([g(at + sign * step) for step in steps]) for sign in (1, -1))
-    gradient, hessian = (ahead - back) / (2 * width), np.diag((ahead - 2 * here + back) / width**2)
+    xp = namespace(at)
+    size = xp.fmax(xp.abs(at), spread)
+    width = xp.where(size > 0, size, 1.0) * DIFFERENCE
+    steps, here = xp.diag(width), g(at)
+    ahead, back = (xp.stack([g(at + sign * step) for step in steps]) for sign in (1, -1))
+    gradient, hessian = (ahead - back) / (2 * width), xp.diag((ahead - 2 * here + back) / width**2)
     for i, j in zip(*np.triu_indices(len(at), 1), strict=True):
         corners = (a * b * g(at + a * steps[i] + b * steps[j]) for a in (1, -1) for b in (1, -1))
-        hessian[i, j] = hessian[j, i] = sum(corners) / (4 * width[i] * width[j])
+        place = np.zeros(hessian.shape)
+        place[i, j] = place[j, i] = 1.0
+        hessian = hessian + place * (sum(corners) / (4 * width[i] * width[j]))
     return gradient, hessian
 
 

@@ -138,7 +138,7 @@ def _size(run: Any, pairs: int | None, replicates: int | None, parts: int) -> tu
     if pairs < FEWEST_PAIRS:
         raise ValueError(
             f"the run is too short for a prediction at a tenth of its cost ({2 * SHARE * budget * parts:,} calls "
-            f"of the estimator); give pairs=... and replicates=..., for example 64 and 16, or run longer"
+            f"of the estimator); call ls.separation.predict(run, pairs=64, replicates=16), or run longer"
         )
     return pairs, replicates
 

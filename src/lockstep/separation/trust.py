@@ -50,7 +50,8 @@ def _heavy_tails(replicates: Replicates) -> str:
     return (
         f"the samples have heavy tails (Pareto shape {of_value:.2f} of the estimates, {of_variance:.2f} of their "
         f"variances, above {HEAVY_VALUE} or {HEAVY_VARIANCE}): their variance or third moment may not exist, and no "
-        f"correction by cumulants is valid; bound or transform the samples, or use an exact kernel"
+        f"correction by cumulants is valid; bound or transform the samples, take more of them if each is an average of "
+        f"few rows, or use an exact kernel"
     )
 
 
