@@ -33,15 +33,15 @@ def main() -> None:
     repeats = options.repeats or (QUICK_REPEATS if options.quick else REPEATS)
 
     machine = report.machine()
+    # A quick look does not replace a result.
+    name = "quick" if options.quick else "bench"
+    order = [row.name for row in all_rows()]
     results = []
     for row in rows:
         with console.status(f"{row.name}: {row.measures}"):
             results.append(measure(row, repeats))
+        report.write(results, {**machine, "repeats": repeats}, RESULTS, name, order)
     console.print(report.table(results))
-    # A quick look does not replace a result.
-    name = "quick" if options.quick else "bench"
-    order = [row.name for row in all_rows()]
-    report.write(results, {**machine, "repeats": repeats}, RESULTS, name, order)
     console.print(f"Written to {RESULTS / name}.json and .md.")
 
 

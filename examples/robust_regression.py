@@ -32,7 +32,7 @@ def main():
     data = simulated()
     approximate = ls.sample(ls.subsampled(log_likelihood, data), np.zeros(3), draws=5000, chains=4)
     bound = ls.subsampling.robust(lambda row: row["x"], DEGREES, SCALE)
-    exact = ls.sample(ls.tunamh(log_likelihood, data, bound), np.zeros(3), draws=5000, chains=4)
+    exact = ls.sample(ls.tunamh(log_likelihood, data, bound), np.zeros(3), draws=5000, chains=4, seed=1)
     print(exact.summary())
     print("difference of the posterior means in standard deviations:")
     difference = approximate.positions.mean(axis=(0, 1)) - exact.positions.mean(axis=(0, 1))

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import lockstep as ls
-from lockstep.sampling.problems import LockstepWarning
+from lockstep.warning import LockstepWarning
 
 # --- good parts, to be combined with one bad one ---------------------------------------------------------------------
 WALK = ls.RandomWalk(1.0)
