@@ -22,7 +22,7 @@ from benchmarks.harness import Builder, Task
 
 UNITS = 1000  # effective draws
 WHOLE = 10_000  # effective draws of a row that counts set-up, compilation and warm-up
-CHAINS, DRAWS = 16, 4000
+CHAINS, DRAWS = 64, 2000
 PRIOR_SCALE = 10.0
 
 

@@ -38,6 +38,7 @@ def test_bias_of_a_known_size():
     assert "bias" in str(found) and "Monte Carlo error" in str(found)
 
 
+@pytest.mark.study
 def test_maximal_coupling_makes_it_more_precise_and_keeps_the_margins():
     walk = ls.RandomWalk(jnp.array([[1.5, 0.0], [0.5, 1.0]]))
     first, second = ls.naive(noisy(64), walk), ls.corrected(noisy(256), walk)

@@ -452,17 +452,26 @@ def test_central_differences(scale):
     np.testing.assert_allclose(hessian * np.outer(width, width), second, rtol=1e-6)
 
 
-def test_predictions_of_black_boxes_are_those_of_compiled_functions():
+SMOOTH = {
+    "numbers": lambda box: E.smooth(None, box(combine_number), 6, draw=normals()),
+    "vectors": lambda box: E.smooth(box(vector), box(combine), 6, draw=normals(3)),
+}
+
+
+@pytest.mark.parametrize("kind", ["numbers", pytest.param("vectors", marks=pytest.mark.study)])
+def test_predictions_of_black_boxes_are_those_of_compiled_functions(kind):
     """Callbacks have no derivatives: `smooth` takes differences there too, never a silent zero."""
     runs = []
     for box in (ls.blackbox, lambda function: function):
-        noisy = E.smooth(box(vector), box(combine), 6, draw=normals(3))
+        noisy = SMOOTH[kind](box)
         runs.append(ls.sample(ls.naive(noisy, WALK), np.zeros(2), draws=2000, chains=2, seed=1))
     found, expected = (ls.separation.predict(run) for run in runs)
     assert np.isfinite(expected.rho)
     assert found.rho == pytest.approx(expected.rho, rel=1e-3)
     assert found["corrected"].rho == pytest.approx(expected["corrected"].rho, rel=1e-3)
 
+
+def test_callbacks_refuse_to_be_differentiated():
     called_back = ls.blackbox(lambda theta: -0.5 * np.sum(theta**2, axis=1), batched=True)
     with pytest.raises(TypeError, match="no derivative in compiled code"):
         jax.grad(lambda theta: called_back(theta[None])[0])(jnp.ones(2))

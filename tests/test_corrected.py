@@ -134,6 +134,7 @@ def grid_error(kernel, law):
     return total_variation(stationary(transition_matrix(kernel, np.arange(81), law)), np.exp(-(GRID**2) / 2))
 
 
+@pytest.mark.study
 def test_corrected_fails_where_the_variance_differs_by_direction_and_two_sided_repairs_it():
     proposal, estimator = neighbours(), asymmetric()
     naive = grid_error(ls.naive(estimator, proposal), LAW)

@@ -13,7 +13,12 @@ import lockstep
 MODULES = ["lockstep", *(module.name for module in pkgutil.walk_packages(lockstep.__path__, "lockstep."))]
 
 
-@pytest.mark.parametrize("name", MODULES)
+SLOW = {"lockstep.advice.advisor", "lockstep.interop.numpyro_model"}  # these run with the studies
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.study if name in SLOW else ()) for name in MODULES]
+)
 def test_docstring_examples(name):
     module = importlib.import_module(name)
     failures, _ = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE)

@@ -40,7 +40,12 @@ def test_wrong_variants_are_rejected_with_hastings_proposals(case):
     assert errors(case, PROPOSALS["symmetric"])["stationarity"] < TOLERANCE
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+SLOW = {"TunaMH", "Poisson product"}  # to compile
+
+
+@pytest.mark.parametrize(
+    "case", [pytest.param(case, marks=pytest.mark.study if case.name in SLOW else (), id=case.name) for case in CASES]
+)
 def test_the_compiled_kernel_moves_as_its_matrix_says(case):
     """Frequencies of transitions against the matrix, row by row; one false alarm in a million."""
     kernel = case.make(PROPOSALS["hastings"])

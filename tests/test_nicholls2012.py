@@ -28,12 +28,20 @@ MEAN_GAP = {"random walk": {8: 0.023011, 32: 0.010444}, "independence": {8: 0.05
 SLOPES = {"naive": (1.0, 0.02), "penalty_estimate": (1.5, 0.02), "standard": (0.52, 0.02)}
 
 
+def slow_unless(is_quick, *values):
+    """A case that only the studies run, unless it is quick; the test of `lockstep paper` looks at both proposals."""
+    return pytest.param(*values, marks=() if is_quick else pytest.mark.study)
+
+
+PROPOSALS = [slow_unless(proposal == "random walk", proposal) for proposal in study.PROPOSALS]
+
+
 @functools.cache
 def separation(pair, proposal, m):
     return study.separation(proposal, m, pair, updates=30_000, chains=64, seed=1)
 
 
-@pytest.mark.parametrize(("pair", "proposal"), RHO)
+@pytest.mark.parametrize(("pair", "proposal"), [slow_unless("random walk" in case, *case) for case in RHO])
 def test_return_times(pair, proposal):
     for m, (truth, error) in RHO[pair, proposal].items():
         found = separation(pair, proposal, m)
@@ -45,7 +53,7 @@ def test_return_times(pair, proposal):
             assert found.rho_1_se < found.rho_2_se
 
 
-@pytest.mark.parametrize("proposal", study.PROPOSALS)
+@pytest.mark.parametrize("proposal", PROPOSALS)
 def test_naive_against_standard(proposal):
     for m, truth in MEAN_GAP[proposal].items():
         found = separation("standard", proposal, m)
@@ -53,7 +61,7 @@ def test_naive_against_standard(proposal):
         assert 1 / found.rho_1 == pytest.approx(truth, rel=0.02)
 
 
-@pytest.mark.parametrize("proposal", study.PROPOSALS)
+@pytest.mark.parametrize("proposal", PROPOSALS)
 @pytest.mark.parametrize("pair", SLOPES)
 def test_slopes(pair, proposal):
     counts = np.array([16, 32, 64, 128, 256])

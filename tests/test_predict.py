@@ -126,6 +126,7 @@ def test_what_cannot_be_predicted_is_said(name):
     assert np.isfinite(predicted["two_sided"].rho) == (name == "differs by direction")
 
 
+@pytest.mark.study
 def test_prediction_for_other_kernels():
     noisy = noisy_mean(lambda key, count: jr.normal(key, (count,)), 16)
     run = naive_run(noisy)

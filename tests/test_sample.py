@@ -217,6 +217,7 @@ def test_thinned_draws_and_counts(warmup, thin, cells, run, monkeypatch, recorde
         assert any(end % thin for end in ends)  # a draw whose interval spans two blocks
 
 
+@pytest.mark.study
 def test_thinned_counts_of_a_cycle_and_of_broken_bounds():
     walks = (ls.RandomWalk(1.0), ls.UniformWalk(0.5))
     cycle = ls.Cycle([ls.standard(log_density, walk) for walk in walks])

@@ -138,6 +138,7 @@ def clustered(proposal):
     return ls.standard(lambda theta: -0.5 * jnp.sum(theta**2), proposal), ls.naive(noisy, proposal)
 
 
+@pytest.mark.study
 def test_coupled_walks_tell_the_first_passage_and_not_the_return_time():
     legs = clustered(ls.RandomWalk(0.15))
     shadow = summary(ls.sample(ls.Shadowed(*legs), equilibrium, draws=20_000, chains=64, seed=1))
