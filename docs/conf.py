@@ -1,11 +1,14 @@
 from importlib.metadata import version as installed_version
 
+from docutils import nodes
+from latex2mathml.converter import convert
+
 project = "Lockstep"
 copyright = "2026, the Lockstep developers"
 version = release = installed_version("lockstep-mcmc")
 
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
-exclude_patterns = ["_build", "jupyter_execute"]
+exclude_patterns = ["_build", "jupyter_execute", ".jupyter_cache"]
 html_theme = "furo"
 html_title = f"Lockstep {release}"
 
@@ -13,6 +16,10 @@ myst_enable_extensions = ["dollarmath", "deflist"]
 nb_execution_mode = "cache"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 300
+nb_render_markdown_format = "myst"  # tables in what cells show
+
+# Formulas become MathML when the pages are built: they need neither a network nor a script.
+html_math_renderer = "mathml"
 
 # Docstrings are numpydoc; types stand in the signatures of the source and as words in the docstrings.
 autodoc_typehints = "none"
@@ -23,3 +30,17 @@ napoleon_use_rtype = False
 
 # Python's own documentation is not linked.
 nitpick_ignore = [("py:class", "pathlib.Path")]
+
+
+def visit_math(self, node):
+    self.body.append(convert(node.astext()))
+    raise nodes.SkipNode
+
+
+def visit_displaymath(self, node):
+    self.body.append(f'<div class="math" style="overflow-x: auto">{convert(node.astext(), display="block")}</div>')
+    raise nodes.SkipNode
+
+
+def setup(app):
+    app.add_html_math_renderer("mathml", (visit_math, None), (visit_displaymath, None))
