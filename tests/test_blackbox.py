@@ -452,7 +452,7 @@ def test_central_differences(scale):
     np.testing.assert_allclose(hessian * np.outer(width, width), second, rtol=1e-6)
 
 
-SMOOTH = {
+KINDS = {
     "numbers": lambda box: E.smooth(None, box(combine_number), 6, draw=normals()),
     "vectors": lambda box: E.smooth(box(vector), box(combine), 6, draw=normals(3)),
 }
@@ -463,7 +463,7 @@ def test_predictions_of_black_boxes_are_those_of_compiled_functions(kind):
     """Callbacks have no derivatives: `smooth` takes differences there too, never a silent zero."""
     runs = []
     for box in (ls.blackbox, lambda function: function):
-        noisy = SMOOTH[kind](box)
+        noisy = KINDS[kind](box)
         runs.append(ls.sample(ls.naive(noisy, WALK), np.zeros(2), draws=2000, chains=2, seed=1))
     found, expected = (ls.separation.predict(run) for run in runs)
     assert np.isfinite(expected.rho)
