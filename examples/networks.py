@@ -28,11 +28,11 @@ def log_prior(theta):
     return -0.5 * jnp.sum((theta / 5) ** 2)
 
 
-def posterior(model, start, scale, draws=800, chains=16) -> ls.Run:
+def posterior(model, start, scale, draws=200, chains=16) -> ls.Run:
     """A short run learns the shape of the posterior, for the proposals of a longer one."""
     start = np.array(start)
     common = (log_prior, model.log_likelihood, model.simulate, model.data)
-    pilot = ls.sample(ls.exchange(*common, ls.RandomWalk(scale)), start, draws=200, chains=chains, warmup=100, seed=1)
+    pilot = ls.sample(ls.exchange(*common, ls.RandomWalk(scale)), start, draws=150, chains=chains, warmup=50, seed=1)
     flat = pilot.positions.reshape(-1, len(start))
     factor = np.linalg.cholesky(np.cov(flat.T)) * 2.0 / np.sqrt(len(start))
     kernel = ls.exchange(*common, ls.RandomWalk(factor))
