@@ -12,6 +12,7 @@ import time
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -382,3 +383,14 @@ def test_mpi(serial, swept, tmp_path):
 
 def test_all_models_are_known():
     assert DRAWS == 300 and {"single", "coupled"} <= set(MODELS)
+
+
+def test_a_worker_makes_one_object_of_equal_functions():
+    """Then kernels that differ in numbers alone share one compiled program there."""
+
+    def log_density(theta):
+        return -0.5 * theta**2
+
+    kernels = [ls.standard(log_density, ls.RandomWalk(scale)) for scale in (0.5, 2.0)]
+    first, second = (executors._model(executors._dumps((kernel, 0.0)))[0] for kernel in kernels)
+    assert first is not second and jax.tree.structure(first) == jax.tree.structure(second)

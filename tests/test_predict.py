@@ -11,6 +11,7 @@ import pytest
 
 import lockstep as ls
 from lockstep.estimators.samples import Moments, moments, pooled, pooled_moments
+from lockstep.separation import scores
 from lockstep.studies.nicholls2012 import model
 
 PAIRS = 200_000
@@ -177,3 +178,10 @@ def test_pooled_estimates_are_estimates_from_all_samples():
                 flat = jax.tree.map(lambda leaf: leaf.reshape(-1), noise)
                 expected = noisy.with_count(48)(flat, 0.0, 1.0)
                 np.testing.assert_allclose(found.estimate[:4], expected[:4], rtol=1e-10)
+
+
+def test_the_kurtosis_of_averages_is_told_by_their_variances():
+    samples = np.random.default_rng(0).uniform(size=(400, 64, 24))
+    found = scores.kurtosis_of(samples.var(axis=-1, ddof=1), 24)
+    assert found == pytest.approx(-1.2 / 24, abs=0.004)
+    assert np.isnan(scores.kurtosis_of(np.ones((3, 4)), 24))  # a variance that is known tells nothing

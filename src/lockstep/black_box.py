@@ -45,12 +45,6 @@ class Callee:
             arguments = arguments[1:]
         return run_outside(self.function, *arguments, **keywords)
 
-    def once(self, rng: Any, others: list[Any], keywords: dict[str, Any], count: int) -> Any:
-        """Call the function once for all samples."""
-        if self.rng_name is None:
-            return run_outside(self.function, rng, *others, **keywords)
-        return run_outside(self.function, *others, **keywords, **{self.rng_name: rng})
-
     def repeat(self, rng: Any, others: list[Any], keywords: dict[str, Any], count: int) -> list[Any]:
         """Call the function that many times with one generator."""
         if self.rng_name is not None:
@@ -109,8 +103,10 @@ class BlackBox:
         keywords = {"count": count} if callee.takes_count else {}
         if not self.is_batched and type(arguments[0]) is RandomKey:
             # One generator for all samples of an update, which draw from it one after the other.
-            call = callee.once if self.is_vectorized else callee.repeat
-            return call(arguments[0].generator(), [*map(_own, arguments[1:])], keywords, count)
+            rng, others = arguments[0].generator(), [*map(_own, arguments[1:])]
+            return (
+                callee([rng, *others], keywords) if self.is_vectorized else callee.repeat(rng, others, keywords, count)
+            )
         if self.is_callback and is_traced(arguments):
             like = jax.ShapeDtypeStruct((count, *callee.sample_shape), np.float64)
             return replaced(self, like=(like, None))._samples_back(arguments, keywords, count)

@@ -98,8 +98,5 @@ def quiet() -> Iterator[None]:
 
 def run_outside(function: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
     """Call a user's function in the context outside of `quiet`."""
-    try:
-        run = _HERE.run
-    except AttributeError:
-        run = None
+    run = getattr(_HERE, "run", None)
     return function(*arguments, **keywords) if run is None else run(function, *arguments, **keywords)

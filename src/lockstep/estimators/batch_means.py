@@ -12,7 +12,7 @@ from lockstep.boxes import vectorized
 from lockstep.draws import draw_bulk, draw_each
 from lockstep.estimators.mean import average
 from lockstep.estimators.samples import Pooled, all_samples, is_boxed, moments
-from lockstep.estimators.smooth import of_average, smooth_pooled
+from lockstep.estimators.smooth import OfAverage, smooth_pooled
 from lockstep.functions import Function, Scalar, wrapped
 from lockstep.parts import part, static
 from lockstep.types import Array, Estimate, Key, Position, Shape
@@ -57,7 +57,7 @@ class BatchMeans:
     def _of_groups(self, groups: Array, position: Position, candidate: Position) -> Pooled:
         """The estimate from groups of batches."""
         if self.combine is not None:
-            g = of_average(self.combine, position, candidate)
+            g = OfAverage(self.combine, position, candidate)
             return smooth_pooled(g, groups, self.batches, "batch_means")
         if groups.ndim > 2:
             raise ValueError("samples of batch_means are vectors; give combine(average, position, candidate)")

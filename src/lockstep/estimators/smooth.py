@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -41,35 +42,41 @@ class Smooth:
         return self.samples.noise(key, shape)
 
     def __call__(self, noise: Any, position: Position, candidate: Position) -> Estimate:
-        g = of_average(self.combine, position, candidate)
+        g = OfAverage(self.combine, position, candidate)
         return smooth_estimate(g, self.samples(noise, position, candidate), self.count)
 
     def pooled(self, noise: Any, position: Position, candidate: Position) -> Pooled:
         """One estimate from the samples of several, whose noise has a leading axis."""
         groups = jax.vmap(self.samples, in_axes=(0, None, None))(noise, position, candidate)
-        return smooth_pooled(of_average(self.combine, position, candidate), groups, self.count)
+        return smooth_pooled(OfAverage(self.combine, position, candidate), groups, self.count)
 
     def with_count(self, count: int) -> Smooth:
         """The same estimator with another number of samples."""
         return Smooth(self.samples.with_count(count), self.combine)
 
 
-def of_average(combine: Any, position: Position, candidate: Position) -> Callable[[Array], Array]:
+@dataclasses.dataclass(frozen=True, eq=False)
+class OfAverage:
     """G as a function of the average alone; black boxes have no derivatives but differences."""
 
-    def g(average: Array) -> Array:
-        return combine(average, position, candidate)
+    combine: Any
+    position: Position
+    candidate: Position
 
-    g.is_black = bool(boxes(combine))  # type: ignore[attr-defined]
-    return g
+    def __call__(self, average: Array) -> Array:
+        return self.combine(average, self.position, self.candidate)
+
+    @property
+    def is_black(self) -> bool:
+        return bool(boxes(self.combine))
 
 
-def smooth_estimate(g: Callable[[Array], Array], samples: Any, count: int, name: str = "smooth") -> Estimate:
+def smooth_estimate(g: OfAverage, samples: Any, count: int, name: str = "smooth") -> Estimate:
     """G at the average of the samples (numbers, vectors, or the moments of numbers), and its cumulants."""
     return _smooth_parts(g, samples, count, name)[0]
 
 
-def smooth_pooled(g: Callable[[Array], Array], groups: Any, count: int, name: str = "smooth") -> Pooled:
+def smooth_pooled(g: OfAverage, groups: Any, count: int, name: str = "smooth") -> Pooled:
     """The same from groups of ``count`` samples along the first axis, with the linear part of each group."""
     if isinstance(groups, Moments):
         means, together = groups.mean, pooled_moments(groups, count)
@@ -79,7 +86,7 @@ def smooth_pooled(g: Callable[[Array], Array], groups: Any, count: int, name: st
     return Pooled(estimate, namespace(gradient).dot(means - means.mean(axis=0), gradient), third)
 
 
-def _smooth_parts(g: Callable[[Array], Array], samples: Any, count: int, name: str) -> tuple[Estimate, Array, Array]:
+def _smooth_parts(g: OfAverage, samples: Any, count: int, name: str) -> tuple[Estimate, Array, Array]:
     """The estimate, ∇g, and the third cumulant of the linear part."""
     is_array = isinstance(samples, (np.ndarray, jax.Array))
     if not isinstance(samples, Moments) and not (is_array and samples.ndim in (1, 2)):
@@ -98,7 +105,7 @@ def _smooth_parts(g: Callable[[Array], Array], samples: Any, count: int, name: s
         third = straight + 3 * curvature * (slope * of.variance) ** 2
         return Estimate(g(of.mean), bias / count, variance / count, third / count**2, count), slope, straight / count**2
     mean = samples.mean(axis=0)
-    if isinstance(samples, np.ndarray) or getattr(g, "is_black", False):
+    if isinstance(samples, np.ndarray) or g.is_black:
         gradient, hessian = central_differences(g, mean, samples.std(axis=0))
     else:
         gradient, hessian = jax.grad(g)(mean), jax.hessian(g)(mean)
@@ -111,9 +118,9 @@ def _smooth_parts(g: Callable[[Array], Array], samples: Any, count: int, name: s
     return estimate, gradient, along.third / count**2
 
 
-def _slopes(g: Callable[[Array], Array], of: Moments) -> tuple[Array, Array]:
+def _slopes(g: OfAverage, of: Moments) -> tuple[Array, Array]:
     """The first two derivatives of g at the average of numbers: by autodiff, or by differences on the host."""
-    if not isinstance(of.mean, np.generic) and not getattr(g, "is_black", False):
+    if not isinstance(of.mean, np.generic) and not g.is_black:
         return jax.grad(g)(of.mean), jax.grad(jax.grad(g))(of.mean)
     xp = namespace(of.mean)
     gradient, hessian = central_differences(
