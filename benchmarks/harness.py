@@ -54,7 +54,9 @@ class Row:
     ours, peers
         What makes the tasks. Of several peers the fastest in the warm-up is measured.
     at_least
-        The target: the smallest ratio that is good enough. None: the row is for information.
+        The target: the smallest ratio that is good enough.
+    at_most_more
+        Or the most seconds by which a unit may take longer than the peer's. With neither, the row is for information.
     updates
         How many units of work (updates of all chains together) a measurement takes.
     unit
@@ -71,6 +73,7 @@ class Row:
     updates: int = 2**21
     unit: str = "update"
     repeats: int | None = None
+    at_most_more: float | None = None
 
 
 @dataclass(frozen=True)
@@ -98,11 +101,20 @@ class Result:
         return float(low), float(high)
 
     @property
+    def more(self) -> float:
+        """How much longer ours takes, in seconds; the median."""
+        return float(np.median(np.array(self.ours) - np.array(self.peer)))
+
+    @property
     def verdict(self) -> str:
         """Whether the median reaches the target."""
-        if self.row.at_least is None:
+        if self.row.at_most_more is not None:
+            is_met = self.more <= self.row.at_most_more
+        elif self.row.at_least is not None:
+            is_met = self.median >= self.row.at_least
+        else:
             return "information"
-        return "ok" if self.median >= self.row.at_least else "below target"
+        return "ok" if is_met else "below target"
 
 
 def measure(row: Row, repeats: int) -> Result:

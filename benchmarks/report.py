@@ -40,23 +40,28 @@ def listing(rows: Sequence[Row]) -> Table:
 
 def line(result: Result) -> tuple[str, ...]:
     low, high = result.spread
+    more = "" if result.row.at_most_more is None else f", {duration(result.more)} more"
     return (
         result.row.name,
         f"{result.row.measures}, one {result.row.unit}",
         duration(float(np.median(result.ours))),
         duration(float(np.median(result.peer))),
         result.peer_name,
-        f"{result.median:.2f} ({low:.2f}–{high:.2f})",
+        f"{result.median:.2f} ({low:.2f}–{high:.2f})" + more,
         target(result.row),
         result.verdict,
     )
 
 
 def target(row: Row) -> str:
+    if row.at_most_more is not None:
+        return f"≤ {duration(row.at_most_more)} more"
     return "" if row.at_least is None else f"≥ {row.at_least:.3g}"
 
 
 def duration(seconds: float) -> str:
+    if seconds < 0:
+        return f"-{duration(-seconds)}"
     for scale, symbol in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
         if seconds >= scale:
             return f"{seconds / scale:.3g} {symbol}"

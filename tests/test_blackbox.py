@@ -164,13 +164,11 @@ def compiled_steps(kernel, start, key_start, key_noise):
 
 
 def interpreted_steps(kernel, start, key_start, noise):
-    leaves, structure = jax.tree.flatten(noise, is_leaf=lambda node: isinstance(node, RandomKey))
     state = interpreted.init(kernel, jax.tree.map(lambda leaf: np.asarray(leaf)[None], start), key_start[None])
-    leaves = [jax.tree.map(lambda words: words[:, None], leaf) for leaf in leaves]
-    rows = zip(*(interpreted._column(leaf, slice(None), 0) for leaf in leaves), strict=True)
+    rows = interpreted.rows_of(jax.tree.map(lambda leaf: leaf[:, None], noise), slice(None), 0)
     with quiet():
-        end, positions, infos = interpreted._walk(
-            hosted(kernel).move, jax.tree.map(lambda leaf: leaf[0], state), rows, structure, 0, 0
+        end, positions, infos = interpreted.walk(
+            hosted(kernel).move, jax.tree.map(lambda leaf: leaf[0], state), rows, 0, 0
         )
     return end, interpreted._stacked(positions), interpreted._stacked(infos)
 

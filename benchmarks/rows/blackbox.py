@@ -10,7 +10,6 @@ from benchmarks.walk import DIMENSION
 
 SECONDS = 1e-4
 WALKERS = 8
-COUNT = 8
 
 
 def slow_log_density(position):
@@ -20,16 +19,6 @@ def slow_log_density(position):
     while time.perf_counter() < end:
         pass
     return value
-
-
-def log_density(position):
-    """Takes next to no time."""
-    return -0.5 * float(position @ position)
-
-
-def samples(rng, position, candidate, count):
-    """All samples of an estimate of D, in hardly more."""
-    return -0.5 * float(candidate @ candidate - position @ position) + rng.standard_normal(count)
 
 
 def lockstep(kernel) -> Builder:
@@ -63,24 +52,6 @@ def plain_loop(updates: int, log_density) -> Task:
     return timed("NumPy loop", updates, run)
 
 
-def corrected_loop(updates: int) -> Task:
-    """Metropolis-Hastings with the corrected rule, as one would write it."""
-
-    def run():
-        rng = np.random.default_rng(0)
-        steps, accepts = rng.normal(size=(updates, DIMENSION)), -rng.exponential(size=updates)
-        position, draws = np.zeros(DIMENSION), np.empty((updates, DIMENSION))
-        for i in range(updates):
-            candidate = position + steps[i]
-            seen = samples(rng, position, candidate, COUNT)
-            if accepts[i] <= seen.mean() - seen.var(ddof=1) / COUNT / 2:
-                position = candidate
-            draws[i] = position
-        return draws
-
-    return timed("NumPy loop", updates, run)
-
-
 def emcee(updates: int) -> Task:
     import emcee
 
@@ -98,13 +69,8 @@ def row(name: str, what: str, ours: Builder, peer: Builder, at_least: float | No
 
 
 standard = lockstep(ls.standard(ls.blackbox(slow_log_density), ls.RandomWalk(1.0)))
-free = lockstep(ls.standard(ls.blackbox(log_density), ls.RandomWalk(1.0)))
-estimator = ls.estimators.mean(ls.blackbox(samples, vectorized=True), COUNT)
-corrected = lockstep(ls.corrected(estimator, ls.RandomWalk(1.0)))
 
 ROWS = [
     row("blackbox-loop", "black box of 0.1 ms, 1 chain", standard, loop_with(slow_log_density), 1 / 1.15, 10_000),
     row("blackbox-emcee", "black box of 0.1 ms, as many evaluations", standard, emcee, 1 / 1.15, 10_000),
-    row("blackbox-overhead", "black box of a microsecond, standard", free, loop_with(log_density), None, 20_000),
-    row("blackbox-overhead-mean", "black box of 8 samples, corrected", corrected, corrected_loop, None, 20_000),
 ]

@@ -51,7 +51,7 @@ class Callee:
             arguments, keywords = others, {**keywords, self.rng_name: rng}
         else:
             arguments = [rng, *others]
-        return run_outside(_repeat, self.function, arguments, keywords, count)
+        return run_outside(repeated, self.function, arguments, keywords, count)
 
     def bind(self, signature: inspect.Signature, arguments: tuple[Any, ...]) -> None:
         """A TypeError if the function cannot be called with these arguments."""
@@ -94,19 +94,13 @@ class BlackBox:
             return self._call_back(arguments, {}) if is_traced(arguments) else self._call(arguments, {})
         callee = self.callee
         if callee.rng_name is None:
-            return run_outside(callee.function, *map(_own, arguments))
-        return callee([*map(_own, arguments)], {})
+            return run_outside(callee.function, *map(own, arguments))
+        return callee([*map(own, arguments)], {})
 
     def all_samples(self, count: int, *arguments: Any) -> Any:
         """All samples of an estimator, from one call or from one call each."""
         callee = self.callee
         keywords = {"count": count} if callee.takes_count else {}
-        if not self.is_batched and type(arguments[0]) is RandomKey:
-            # One generator for all samples of an update, which draw from it one after the other.
-            rng, others = arguments[0].generator(), [*map(_own, arguments[1:])]
-            return (
-                callee([rng, *others], keywords) if self.is_vectorized else callee.repeat(rng, others, keywords, count)
-            )
         if self.is_callback and is_traced(arguments):
             like = jax.ShapeDtypeStruct((count, *callee.sample_shape), np.float64)
             return replaced(self, like=(like, None))._samples_back(arguments, keywords, count)
@@ -116,17 +110,17 @@ class BlackBox:
         if self.is_vectorized:
             return self._call(arguments, keywords)
         noise, *others = arguments
-        prepared = [_own(argument) for argument in others]
+        prepared = [own(argument) for argument in others]
         if type(noise) is RandomKey or is_key(noise):
-            return self.callee.repeat(_own(noise), prepared, keywords, count)
+            return self.callee.repeat(own(noise), prepared, keywords, count)
         rows = [jax.tree.map(lambda leaf, i=i: np.asarray(leaf)[i], noise) for i in range(count)]
         return [_kept(self.callee([row, *prepared], keywords)) for row in rows]
 
     def _call(self, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
         if self.is_batched:
-            result = self.callee([_own(_batch_of_one(argument)) for argument in arguments], keywords)
+            result = self.callee([own(_batch_of_one(argument)) for argument in arguments], keywords)
             return jax.tree.map(lambda leaf: np.asarray(leaf)[0], result)
-        return self.callee([_own(argument) for argument in arguments], keywords)
+        return self.callee([own(argument) for argument in arguments], keywords)
 
     def _samples_back(self, arguments: tuple[Any, ...], keywords: dict[str, Any], count: int) -> Any:
         if self.is_vectorized or self.is_batched:
@@ -149,7 +143,7 @@ class BlackBox:
                 if self.is_batched:
                     leaves = [leaf.reshape((-1, *leaf.shape[len(batch) :])) for leaf in leaves]
                 given = jax.tree.unflatten(structure, leaves)
-                result = self.callee([*map(_own, given)], keywords) if call is None else call(given)
+                result = self.callee([*map(own, given)], keywords) if call is None else call(given)
                 fitted = _fitted(result, wanted, (len(leaves[0]),) if self.is_batched else ())
             except BaseException as error:
                 if not self.callee.is_deferring:
@@ -258,12 +252,11 @@ def _from_words(words: Any, dtype: Any) -> Any:
     return jax.lax.bitcast_convert_type(words, dtype)
 
 
-def _own(argument: Any) -> Any:
+def own(argument: Any) -> Any:
     """An argument as a user's function gets it: read-only NumPy arrays, and a generator for a random key."""
     kind = type(argument)
     if kind is np.ndarray:
-        if argument.flags.writeable:
-            argument.flags.writeable = False
+        argument.setflags(write=False)
         return argument
     if kind is RandomKey:
         return argument.generator()
@@ -276,10 +269,10 @@ def _own(argument: Any) -> Any:
             "must be JAX functions"
         )
     if isinstance(argument, jax.Array):
-        return RandomKey.of(argument).generator() if is_key(argument) else _own(np.array(argument)[()])
+        return RandomKey.of(argument).generator() if is_key(argument) else own(np.array(argument)[()])
     if jax.tree_util.all_leaves([argument]):
         return argument
-    return jax.tree.map(_own, argument, is_leaf=lambda node: isinstance(node, RandomKey))
+    return jax.tree.map(own, argument, is_leaf=lambda node: isinstance(node, RandomKey))
 
 
 def _batch_of_one(argument: Any) -> Any:
@@ -288,7 +281,8 @@ def _batch_of_one(argument: Any) -> Any:
     return jax.tree.map(lambda leaf: np.asarray(leaf)[None], argument)
 
 
-def _repeat(function: Any, arguments: list[Any], keywords: dict[str, Any], count: int) -> list[Any]:
+def repeated(function: Any, arguments: Any, keywords: dict[str, Any], count: int) -> list[Any]:
+    """That many results of a function, which may use its array again."""
     first = function(*arguments, **keywords)
     if type(first) is np.ndarray:
         return [first.copy(), *(_kept(function(*arguments, **keywords)) for _ in range(count - 1))]

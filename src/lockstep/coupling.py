@@ -9,14 +9,16 @@ independent noise: still a coupling of the two kernels, but a looser one, with s
 from __future__ import annotations
 
 import functools
+import math
 import operator
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from lockstep.kernel import MetropolisHastings
-from lockstep.parts import choose, is_alike, is_concrete, is_floating, namespace, part
+from lockstep.parts import choose, is_alike, is_concrete, is_floating, part
 from lockstep.types import Array, Info, Key, Position, Shape, State
 
 
@@ -212,10 +214,15 @@ def coupled_info(first: Info, second: Info, was_equal: Array, is_equal: Array) -
 
 def _gap(first: Info, second: Info) -> Array:
     """|α₁ - α₂|, the probability that a shared accept variable falls between the two."""
-    array_module = namespace(first.log_ratio)
-    alphas = (array_module.exp(array_module.minimum(info.log_ratio, 0.0)) for info in (first, second))
-    one, other = (choose(alpha >= 0, alpha, 0.0) for alpha in alphas)  # of a NaN, 0
-    return abs(one - other)
+    return abs(_alpha(first.log_ratio) - _alpha(second.log_ratio))
+
+
+def _alpha(log_ratio: Array) -> Array:
+    """The probability of acceptance; of a NaN, 0."""
+    if isinstance(log_ratio, float):  # NumPy's numbers are
+        return math.exp(min(log_ratio, 0.0)) if log_ratio == log_ratio else 0.0
+    alpha = jnp.exp(jnp.minimum(log_ratio, 0.0))
+    return choose(alpha >= 0, alpha, 0.0)
 
 
 def require_coupling(first: Any, second: Any, name: str, arguments: tuple[str, str]) -> None:

@@ -16,6 +16,7 @@ from lockstep.parts import is_key, part, set_field, show, static
 from lockstep.randomness import RandomKey, is_traced
 
 T = TypeVar("T")
+FLOAT = np.float64
 
 
 def call_checked(
@@ -35,11 +36,16 @@ def call_checked(
             f"called as it is with ls.blackbox(function). ({reason})"
         ) from error
     except Exception as error:
-        _require_arity(function, name, arguments)
-        error.add_note(f"{name} was called with {_given(arguments)}.")
-        if hint := _hint(function, arguments, error):
-            error.add_note(hint)
+        explain(error, function, name, arguments)
         raise
+
+
+def explain(error: Exception, function: Any, name: str, arguments: tuple[Any, ...]) -> None:
+    """Note in a user's error what was called; another error if the function cannot be called like that at all."""
+    _require_arity(function, name, arguments)
+    error.add_note(f"{name} was called with {_given(arguments)}.")
+    if hint := _hint(function, arguments, error):
+        error.add_note(hint)
 
 
 def _given(arguments: tuple[Any, ...]) -> str:
@@ -123,7 +129,7 @@ class Function:
         set_field(self, "function", as_function(self.function, self.name))
 
     def __call__(self, *arguments: Any) -> Any:
-        return _as_arrays(call_checked(self.function, self.name, arguments), self.name)
+        return as_arrays(call_checked(self.function, self.name, arguments), self.name)
 
     def __repr__(self) -> str:
         return show(self.function)
@@ -146,7 +152,7 @@ class Scalar:
         return show(self.function)
 
 
-def _as_arrays(result: Any, name: str) -> Any:
+def as_arrays(result: Any, name: str) -> Any:
     """The result of a user's function if it is an array or a structure of arrays."""
     if is_array(result):
         return result
@@ -160,8 +166,11 @@ def _as_arrays(result: Any, name: str) -> Any:
 
 def as_scalar(result: Any, name: str) -> Any:
     """The result of a user's function as one float, or an error that says what it returned instead."""
-    if isinstance(result, (float, np.floating)):
-        return np.float64(result)
+    kind = type(result)
+    if kind is FLOAT:
+        return result
+    if kind is float or isinstance(result, np.floating):
+        return FLOAT(result)
     if result is None:
         raise TypeError(f"{name} returned None; it must return one real number (is a `return` missing?)")
     if not jax.tree_util.all_leaves([result]):

@@ -14,7 +14,7 @@ from jax.flatten_util import ravel_pytree
 
 from lockstep.arguments import real_numbers, shapes
 from lockstep.functions import Function, arity, wrapped
-from lockstep.parts import is_alike, is_concrete, is_floating, namespace, part, set_field
+from lockstep.parts import is_alike, is_concrete, is_floating, namespace, part, set_field, static
 from lockstep.types import Array, Involution, Position
 
 __all__ = ["Identity", "Mobius", "Reflection", "Transform"]
@@ -75,13 +75,15 @@ class Transform:
     """
 
     function: Any
+    is_of_x_alone: bool = static(default=False)  # found out here
 
     def __post_init__(self) -> None:
         set_field(self, "function", wrapped(Function, self.function, "involution"))
+        set_field(self, "is_of_x_alone", arity(self.function.function) == 1)
 
     def __call__(self, x: Any, position: Position, candidate: Position) -> tuple[Any, Array]:
         def image(x: Any) -> Any:
-            return self.function(x) if arity(self.function.function) == 1 else self.function(x, position, candidate)
+            return self.function(x) if self.is_of_x_alone else self.function(x, position, candidate)
 
         result = image(x)
         if _is_like(result, x):

@@ -47,16 +47,17 @@ class MetropolisHastings:
     def move(self, state: State, noise: Noise) -> tuple[State, Info]:
         """One update, with all randomness given."""
         position, memory = state
+        proposal_noise, ratio_noise, accept = noise
         # PROPOSE a candidate.
-        candidate, log_proposal_ratio = self.proposal(noise.proposal, position)
-        if not isinstance(noise.accept, np.generic):
+        candidate, log_proposal_ratio = self.proposal(proposal_noise, position)
+        if not isinstance(accept, np.generic):
             _require_alike(candidate, position)
         # RATIO of the candidate to the position.
-        log_ratio, candidate_memory, *broken = self.ratio(noise.ratio, position, memory, candidate, log_proposal_ratio)
+        log_ratio, candidate_memory, *broken = self.ratio(ratio_noise, position, memory, candidate, log_proposal_ratio)
         if type(log_ratio) is not np.float64 and np.ndim(log_ratio):
             raise ValueError(f"ratio returned a log ratio of shape {np.shape(log_ratio)}; it must be one number")
         # ACCEPT: a NaN compares false, and is counted.
-        is_accepted = noise.accept <= log_ratio
+        is_accepted = accept <= log_ratio
         next_state = choose(is_accepted, State(candidate, candidate_memory), state)
         return next_state, Info(is_accepted, log_ratio, log_ratio < np.inf, *broken)
 

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 T = TypeVar("T")
+FLAG = np.bool_
 
 
 def static(**options: Any) -> Any:
@@ -97,7 +98,8 @@ def is_concrete(tree: Any) -> bool:
 
 def choose(flag: Any, first: T, second: T) -> T:
     """``first`` where ``flag`` holds, else ``second``: a Python branch for a NumPy flag, `where` for arrays of them."""
-    if isinstance(flag, (bool, np.bool_)):
+    kind = type(flag)
+    if kind is FLAG or kind is bool:
         return first if flag else second
     return jax.tree.map(lambda a, b: _where(flag, a, b), first, second)
 

@@ -13,6 +13,8 @@ import numpy as np
 from lockstep.parts import choose, part
 from lockstep.types import Array, Estimate
 
+NEVER = -np.inf
+
 
 class Rule(Protocol):
     """A rule, its name, whether it reads the variance, and when it is exact (None: approximate)."""
@@ -99,7 +101,7 @@ plug_in, penalty, penalty_series, corrected = PlugIn(), Penalty(), PenaltySeries
 
 def _corrected(estimate: Estimate, correction: Array) -> Array:
     """The estimate less a correction; an estimate of minus infinity rejects, whatever its cumulants are."""
-    return choose(estimate.value == -np.inf, -np.inf, estimate.value - correction)
+    return choose(estimate.value == NEVER, NEVER, estimate.value - correction)
 
 
 def _checked(variance: Array) -> Array:

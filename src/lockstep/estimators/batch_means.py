@@ -9,9 +9,8 @@ import numpy as np
 
 from lockstep.arguments import shapes, whole
 from lockstep.boxes import vectorized
-from lockstep.draws import draw_bulk, draw_each
-from lockstep.estimators.mean import average
-from lockstep.estimators.samples import Pooled, all_samples, is_boxed, moments
+from lockstep.estimators.mean import average, average_of
+from lockstep.estimators.samples import Pooled, Samples, mean_of, moments
 from lockstep.estimators.smooth import OfAverage, smooth_pooled
 from lockstep.functions import Function, Scalar, wrapped
 from lockstep.parts import part, static
@@ -22,19 +21,31 @@ from lockstep.types import Array, Estimate, Key, Position, Shape
 class BatchMeans:
     """The average of ``count`` dependent samples; cumulants from the averages of ``batches`` consecutive batches."""
 
-    samples: Function
+    samples: Samples
     combine: Scalar | None
-    draw: Function | None
-    count: int = static()
     batches: int = static()
 
     has_variance = True
 
+    @property
+    def count(self) -> int:
+        return self.samples.count
+
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
-        return draw_each(None, key, shape) if self.draw is None else draw_bulk(self.draw, key, self.count, shape)
+        return self.samples.noise(key, shape)
 
     def __call__(self, noise: Any, position: Position, candidate: Position) -> Estimate:
-        return self._of_groups(self._averages(noise, position, candidate)[None], position, candidate).estimate
+        averages = self._averages(noise, position, candidate)
+        if self.combine is None and averages.ndim == 1:
+            return average_of(averages)
+        return self._of_groups(averages[None], position, candidate).estimate
+
+    def value(self, noise: Any, position: Position, candidate: Position) -> Array:
+        """The estimate alone, without its cumulants."""
+        averages = self._averages(noise, position, candidate)
+        if self.combine is None and averages.ndim == 1:
+            return mean_of(averages)
+        return self._of_groups(averages[None], position, candidate).estimate.value
 
     def pooled(self, noise: Any, position: Position, candidate: Position) -> Pooled:
         """One estimate from the samples of several, whose noise has a leading axis."""
@@ -43,16 +54,15 @@ class BatchMeans:
 
     def _averages(self, noise: Any, position: Position, candidate: Position) -> Array:
         """The averages of the batches, a row each."""
-        if is_boxed(self.samples):
-            samples = all_samples(self.samples, self.count, (noise, position, candidate))
-        else:
-            samples = self.samples(noise, position, candidate)
-        if not isinstance(samples, (np.ndarray, jax.Array)) or samples.ndim not in (1, 2) or len(samples) != self.count:
+        samples, count = self.samples(noise, position, candidate), self.count
+        if not isinstance(samples, (np.ndarray, jax.Array)) or samples.ndim not in (1, 2) or len(samples) != count:
             raise ValueError(
-                f"samples of batch_means returned {shapes(samples)}; it must return the {self.count} "
-                f"consecutive samples of one chain, a row each"
+                f"samples of batch_means returned {shapes(samples)}; it must return the {count} consecutive samples "
+                f"of one chain, a row each"
             )
-        return samples.reshape((self.batches, self.count // self.batches, *samples.shape[1:])).mean(axis=1)
+        if samples.ndim == 1:
+            return mean_of(samples.reshape(self.batches, -1))
+        return samples.reshape(self.batches, count // self.batches, -1).mean(axis=1)
 
     def _of_groups(self, groups: Array, position: Position, candidate: Position) -> Pooled:
         """The estimate from groups of batches."""
@@ -66,7 +76,7 @@ class BatchMeans:
 
     def with_count(self, count: int) -> BatchMeans:
         """The same estimator with more or fewer samples in as many batches."""
-        return BatchMeans(self.samples, self.combine, self.draw, *_split(count, self.batches))
+        return BatchMeans(self.samples.with_count(_split(count, self.batches)), self.combine, self.batches)
 
 
 def batch_means(samples: Any, count: int, batches: int = 16, draw: Any = None, combine: Any = None) -> BatchMeans:
@@ -91,19 +101,24 @@ def batch_means(samples: Any, count: int, batches: int = 16, draw: Any = None, c
     -----
     A chain that starts away from its equilibrium adds a bias of order 1/m that no batch can show.
     """
+    batches = whole(batches, "batches of batch_means", 2)
     return BatchMeans(
-        wrapped(Function, vectorized(samples), "samples of batch_means"),
+        Samples(
+            wrapped(Function, vectorized(samples), "samples of batch_means"),
+            None if draw is None else wrapped(Function, draw, "draw of batch_means"),
+            _split(count, batches),
+            is_chain=True,
+        ),
         None if combine is None else wrapped(Scalar, combine, "combine of batch_means"),
-        None if draw is None else wrapped(Function, draw, "draw of batch_means"),
-        *_split(count, batches),
+        batches,
     )
 
 
-def _split(count: int, batches: int) -> tuple[int, int]:
-    batches = whole(batches, "batches of batch_means", 2)
+def _split(count: int, batches: int) -> int:
+    """The number of samples, refused if it is no multiple of the number of batches."""
     count = whole(count, "count of batch_means", batches)
     if count % batches:
         raise ValueError(
             f"count of batch_means is {count}, no multiple of batches, {batches}; take {count - count % batches}"
         )
-    return count, batches
+    return count

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import jax
+import numpy as np
 
-from lockstep.estimators.samples import Moments, Pooled, Samples, mean_of, moments, samples_of
+from lockstep.estimators.samples import (
+    FEW,
+    Moments,
+    Pooled,
+    Samples,
+    is_row,
+    mean_of,
+    moments,
+    moments_of_few,
+    samples_of,
+)
 from lockstep.functions import Scalar
 from lockstep.parts import choose, namespace, part
 from lockstep.types import Array, Estimate, Key, Position, Shape
@@ -36,6 +48,10 @@ class LogMeanExp:
     def __call__(self, noise: Any, position: Position, candidate: Position) -> Estimate:
         return _log_of_average(self.samples(noise, position, candidate), self.count)[0]
 
+    def value(self, noise: Any, position: Position, candidate: Position) -> Array:
+        """The estimate alone, without its cumulants."""
+        return _scaled(self.samples(noise, position, candidate))[0]
+
     def pooled(self, noise: Any, position: Position, candidate: Position) -> Pooled:
         """One estimate from the samples of several, whose noise has a leading axis."""
         log_weights = jax.vmap(self.samples, in_axes=(0, None, None))(noise, position, candidate)
@@ -48,20 +64,40 @@ class LogMeanExp:
         return LogMeanExp(self.samples.with_count(count))
 
 
-def _log_of_average(log_weights: Array, count: int) -> tuple[Estimate, Moments, Array]:
+def _log_of_average(log_weights: Array, count: int) -> tuple[Estimate, Moments, Any]:
     """The estimate, and the relative weights with their moments."""
+    value, scaled, mean = _scaled(log_weights)
+    weights: Any
+    if isinstance(scaled, list):
+        weights = [weight / mean for weight in scaled]
+        of = Moments(*map(np.float64, moments_of_few(weights)))
+    else:
+        # An average of zero is a ratio of zero: certain rejection, whose cumulants do not matter.
+        weights = choose(mean == 0, scaled + 1.0, scaled / mean)
+        of = moments(weights)
+    variance = of.variance / count
+    third = (of.third - 3 * of.variance**2) / count**2
+    return Estimate(value, -variance / 2, variance, third, count), of, weights
+
+
+def _scaled(log_weights: Array) -> tuple[Array, Any, Array]:
+    """The logarithm of the average weight, the weights over a common factor, and the average of these.
+
+    A few numbers are added up sooner in Python than NumPy is called.
+    """
+    if is_row(log_weights) and len(log_weights) <= FEW:
+        numbers = log_weights.tolist()
+        largest = max(numbers)
+        if math.isfinite(largest):
+            few = [math.exp(number - largest) for number in numbers]
+            average = sum(few) / len(few)
+            return np.float64(math.log(average) + largest), few, average
     array_module = namespace(log_weights)
     largest = log_weights.max()
     shift = choose(array_module.isfinite(largest), largest, 0.0)
     scaled = array_module.exp(log_weights - shift)
     mean = mean_of(scaled)
-    value = array_module.log(mean) + shift
-    # An average of zero is a ratio of zero: certain rejection, whose cumulants do not matter.
-    weights = choose(mean == 0, scaled + 1.0, scaled / mean)
-    of = moments(weights)
-    variance = of.variance / count
-    third = (of.third - 3 * of.variance**2) / count**2
-    return Estimate(value, -variance / 2, variance, third, count), of, weights
+    return array_module.log(mean) + shift, scaled, mean
 
 
 def log_mean_exp(log_weight: Any, count: int, draw: Any = None) -> LogMeanExp:

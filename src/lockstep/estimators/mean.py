@@ -7,10 +7,22 @@ from typing import Any
 import jax
 import numpy as np
 
-from lockstep.estimators.samples import Moments, Pooled, Samples, as_moments, pooled_moments, samples_of
+from lockstep.estimators.samples import (
+    FEW,
+    Moments,
+    Pooled,
+    Samples,
+    as_moments,
+    is_row,
+    mean_of,
+    moments,
+    moments_of_few,
+    pooled_moments,
+    samples_of,
+)
 from lockstep.functions import Scalar
 from lockstep.parts import part
-from lockstep.types import Estimate, Key, Position, Shape
+from lockstep.types import Array, Estimate, Key, Position, Shape
 
 ZERO = np.float64(0.0)
 
@@ -33,7 +45,13 @@ class Mean:
         return self.samples.noise(key, shape)
 
     def __call__(self, noise: Any, position: Position, candidate: Position) -> Estimate:
-        return average(self._moments(noise, position, candidate), self.count)
+        samples = self.samples(noise, position, candidate)
+        return average_of(samples) if is_row(samples) else average(as_moments(samples, "mean"), self.count)
+
+    def value(self, noise: Any, position: Position, candidate: Position) -> Array:
+        """The estimate alone, without its cumulants."""
+        samples = self.samples(noise, position, candidate)
+        return mean_of(samples) if is_row(samples) else as_moments(samples, "mean").mean
 
     def pooled(self, noise: Any, position: Position, candidate: Position) -> Pooled:
         """One estimate from the samples of several, whose noise has a leading axis."""
@@ -52,6 +70,15 @@ class Mean:
 def average(of: Moments, count: int) -> Estimate:
     """The estimate that the moments of ``count`` independent samples give."""
     return Estimate(of.mean, ZERO, of.variance / count, of.third / count**2, count)
+
+
+def average_of(numbers: Array) -> Estimate:
+    """The same from the samples themselves."""
+    count = len(numbers)
+    if count > FEW or not is_row(numbers):
+        return average(moments(numbers), count)
+    mean, variance, third = moments_of_few(numbers.tolist())
+    return Estimate(np.float64(mean), ZERO, np.float64(variance / count), np.float64(third / count**2), count)
 
 
 def mean(sample: Any, count: int, draw: Any = None) -> Mean:

@@ -11,7 +11,7 @@ from lockstep.draws import draw_each
 from lockstep.functions import Function, Scalar, arity, wrapped
 from lockstep.kernel import MetropolisHastings
 from lockstep.kernels.exchange import Posterior, posterior_of
-from lockstep.parts import choose, part
+from lockstep.parts import choose, part, static
 from lockstep.randomizations import simulated
 from lockstep.ratios import Carried
 from lockstep.types import Array, Key, Position, Proposal, Shape
@@ -25,6 +25,7 @@ class Auxiliary:
     simulate: Function
     auxiliary_log_density: Scalar
     draw: Any
+    is_at_position: bool = static()  # whether the auxiliary density depends on it
 
     name = "log_prior + log_likelihood + auxiliary_log_density - log_likelihood of what simulate drew"
     is_random = True
@@ -38,8 +39,7 @@ class Auxiliary:
 
     def __call__(self, noise: Any, position: Position) -> Array:
         x = simulated(self.simulate, (noise, position), self.posterior.data)
-        density = self.auxiliary_log_density
-        log_auxiliary = density(x) if arity(density.function) == 1 else density(position, x)
+        log_auxiliary = self.auxiliary_log_density(*((position, x) if self.is_at_position else (x,)))
         log_posterior = self.posterior(position)
         log_weight = log_auxiliary - self.posterior.log_likelihood(position, x)
         return choose(log_posterior == -np.inf, -np.inf, log_posterior + log_weight)
@@ -93,5 +93,6 @@ def auxiliary_variable(
         wrapped(Function, returning(simulate, data), "simulate"),
         wrapped(Scalar, auxiliary_log_density, "auxiliary_log_density"),
         None if draw is None else wrapped(Function, draw, "draw of auxiliary_variable"),
+        is_at_position=arity(auxiliary_log_density) != 1,
     )
     return MetropolisHastings(proposal, Carried(evaluate))

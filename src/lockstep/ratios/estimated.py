@@ -8,7 +8,7 @@ import numpy as np
 
 from lockstep.estimators.samples import require_estimator
 from lockstep.parts import part
-from lockstep.rules import Rule
+from lockstep.rules import PlugIn, Rule
 from lockstep.types import Array, Estimate, Estimator, Key, Memory, Position, Shape
 
 
@@ -44,6 +44,8 @@ class Estimated:
     def __call__(
         self, noise: Any, position: Position, memory: Memory, candidate: Position, log_proposal_ratio: Array
     ) -> tuple[Array, Memory]:
+        if isinstance(self.rule, PlugIn) and hasattr(self.estimator, "value"):
+            return log_proposal_ratio + self.estimator.value(noise, position, candidate), ()
         return log_proposal_ratio + self.rule(estimated(self.estimator, noise, position, candidate)), ()
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
@@ -30,7 +29,7 @@ from lockstep.sampling.problems import require_ratios, warn_of_ratios
 from lockstep.sampling.progress import Progress
 from lockstep.sampling.run import Run
 from lockstep.sampling.segments import read_output
-from lockstep.sampling.starts import initial_states
+from lockstep.sampling.starts import chain_keys, initial_states
 from lockstep.sampling.task import Task
 from lockstep.sampling.totals import Totals
 from lockstep.types import Kernel
@@ -194,8 +193,7 @@ def run_chains(task: Task, progress: bool | None, is_collected: bool = True) -> 
         stack.enter_context(raised_here())
         kernel = canonical(task.kernel, "kernel")
         key_start, key_run = jr.split(jr.key(task.seed))
-        numbers = jnp.arange(task.first, task.first + task.count)
-        chain_keys = jax.vmap(lambda chain: jr.fold_in(key_run, chain))(numbers)
+        keys = chain_keys(key_run, np.arange(task.first, task.first + task.count))
         state = initial_states(kernel, task.initial, task.chains, key_start, task.first, task.count)
         point, writer = Point(0, state, None, Totals()), None
         collector = Collector(task.count, task.draws) if is_collected else None
@@ -209,7 +207,7 @@ def run_chains(task: Task, progress: bool | None, is_collected: bool = True) -> 
         shown = stack.enter_context(Progress(task.updates, "sampling", progress, point.step * task.count))
         stop = stack.enter_context(Stop(shown.is_shown, task.stop_file))
         keepers = [keeper for keeper in (collector, writer) if keeper is not None]
-        point = drive(kernel, chain_keys, point, task, keepers, shown, stop, began)
+        point = drive(kernel, keys, point, task, keepers, shown, stop, began)
         output = None if collector is None else collector.taken(state.position)
         return Outcome(output, point.totals, point.step >= task.warmup + task.draws * task.thin)
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from lockstep import involutions, proposals, rules
 from lockstep.boxes import boxes, is_box
+from lockstep.direct import direct, is_direct
 from lockstep.parts import is_key
 from lockstep.randomness import RandomKey, as_keys
 
@@ -47,11 +48,14 @@ def _apply(part: Any, arguments: tuple[Any, ...], method: str) -> Any:
 
 def hosted(kernel: Any) -> Any:
     """The kernel with NumPy arrays as leaves, and what cannot compute with them compiled by itself."""
-    return jax.tree.map(
-        lambda node: Compiled(node) if _is_compiled(node) else node if is_box(node) else on_host(node),
-        kernel,
-        is_leaf=lambda node: is_box(node) or _is_compiled(node),
-    )
+    functions: dict[Any, Any] = {}  # one for all places of a kernel
+
+    def convert(node: Any) -> Any:
+        if is_direct(node):
+            return direct(node, functions)
+        return Compiled(node) if _is_compiled(node) else node if is_box(node) else on_host(node)
+
+    return jax.tree.map(convert, kernel, is_leaf=lambda node: is_box(node) or is_direct(node) or _is_compiled(node))
 
 
 def _is_compiled(node: Any) -> bool:

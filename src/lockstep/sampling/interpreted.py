@@ -7,6 +7,8 @@ number of its first step.
 from __future__ import annotations
 
 import functools
+import itertools
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import jax
@@ -17,7 +19,7 @@ from lockstep.randomness import RandomKey, quiet, seeds_of
 from lockstep.sampling import driver
 from lockstep.sampling.driver import CELL, Block, Output
 from lockstep.sampling.hosting import hosted, on_host
-from lockstep.types import Info, Key, Position
+from lockstep.types import Key, Noise, Position
 
 FEWEST_STEPS = 1  # of a block: one call of a black box may take minutes
 MOST_CELLS = 64  # of a block, whose records are Python objects
@@ -45,8 +47,9 @@ def cells_per_block(kernel: Any, chain_keys: Key, state: Any, steps: int) -> int
 
 def init(kernel: Any, positions: Position, keys: Key) -> Any:
     """The states of all chains at their positions."""
-    kernel, positions = hosted(kernel), on_host(positions)
+    positions = on_host(positions)
     with quiet():
+        kernel = hosted(kernel)
         states = [on_host(kernel.init(_one(positions, chain), keys[chain])) for chain in range(len(keys))]
     return _stacked(states)
 
@@ -57,27 +60,26 @@ def advance(
     """Take the steps of a block with all chains: what `driver.advance` does, in Python."""
     offset = block.start % CELL
     noise = _noise(forgotten(kernel), chain_keys, state, block.start // CELL, cells=cells)
-    leaves, structure = jax.tree.flatten(noise, is_leaf=lambda node: isinstance(node, RandomKey))
-    kernel, state = hosted(kernel), on_host(state)
+    steps = slice(offset, offset + block.steps)
+    state = on_host(state)
     states, outputs = [], []
-    for chain in range(len(chain_keys)):
-        columns = [_column(leaf, slice(offset, offset + block.steps), chain) for leaf in leaves]
-        rows = zip(*columns, strict=True)
-        with quiet():
-            end, positions, infos = _walk(kernel.move, _one(state, chain), rows, structure, block.start, chain)
-        states.append(end)
-        begun = None if past is None else [leaf[chain] for leaf in past]
-        outputs.append(_output(positions, infos, block, begun, is_thinned))
+    with quiet():
+        kernel = hosted(kernel)
+        for chain in range(len(chain_keys)):
+            rows = itertools.islice(rows_of(noise, steps, chain), block.steps)
+            end, positions, infos = walk(kernel.move, _one(state, chain), rows, block.start, chain)
+            states.append(end)
+            begun = None if past is None else [leaf[chain] for leaf in past]
+            outputs.append(_output(positions, infos, block, begun, is_thinned))
     return _stacked(states), jax.tree.map(lambda *leaves: np.stack(leaves, axis=1), *outputs)
 
 
-def _walk(move: Any, state: Any, rows: Any, structure: Any, start: int, chain: int) -> tuple[Any, list[Any], list[Any]]:
+def walk(move: Any, state: Any, rows: Iterable[Any], start: int, chain: int) -> tuple[Any, list[Any], list[Any]]:
     """The steps of one chain; whatever a user's function raises says where it was raised."""
     positions, infos = [], []
-    unflatten = structure.unflatten
     try:
         for row in rows:
-            state, info = move(state, unflatten(row))
+            state, info = move(state, row)
             positions.append(state.position)
             infos.append(info)
     except BaseException as error:
@@ -86,12 +88,23 @@ def _walk(move: Any, state: Any, rows: Any, structure: Any, start: int, chain: i
     return state, positions, infos
 
 
-def _column(leaf: Any, steps: slice, chain: int) -> list[Any]:
-    """The noise of one chain, an entry a step."""
-    if isinstance(leaf, RandomKey):
-        words = np.asarray(leaf.words)[steps, chain]
-        return list(map(RandomKey, words, seeds_of(words)))
-    return list(np.asarray(leaf)[steps, chain])
+def rows_of(noise: Any, steps: slice, chain: int) -> Iterable[Any]:
+    """The noise of one chain, a tree a step (and no end of them if there is no noise)."""
+    if isinstance(noise, RandomKey):
+        words = np.asarray(noise.words)[steps, chain]
+        return map(RandomKey, words, seeds_of(words))
+    if jax.tree_util.all_leaves([noise]):
+        return list(np.asarray(noise)[steps, chain])
+    if isinstance(noise, tuple) and noise:
+        columns = [rows_of(inner, steps, chain) for inner in noise]
+        # A kernel takes its noise apart at once: names would only cost time.
+        is_plain = isinstance(noise, Noise) or not hasattr(noise, "_fields")
+        return zip(*columns, strict=False) if is_plain else map(type(noise), *columns)
+    structure: Any
+    children, structure = jax.tree.flatten(noise, is_leaf=lambda node: node is not noise)
+    if not children:
+        return itertools.repeat(noise)
+    return map(structure.unflatten, zip(*(rows_of(child, steps, chain) for child in children), strict=False))
 
 
 def _output(positions: list[Any], infos: list[Any], block: Block, begun: Any, is_thinned: bool) -> Output:
@@ -123,13 +136,15 @@ def no_info(kernel: Any, chain_keys: Key, state: Any) -> None:
     """Nothing: a draw that has not begun needs no info here."""
 
 
-def _stacked(trees: list[Any]) -> Any:
+def _stacked(trees: Sequence[Any]) -> Any:
     """One tree of arrays with a leading axis over the trees."""
     first = trees[0]
-    if jax.tree_util.all_leaves([first]):
+    if isinstance(first, (np.ndarray, np.generic, float)):
         return np.array(trees)
-    if isinstance(first, Info):
-        return Info(*(None if column[0] is None else np.array(column) for column in zip(*trees, strict=True)))
+    if first is None:
+        return None
+    if isinstance(first, tuple) and hasattr(first, "_fields"):
+        return type(first)(*map(_stacked, zip(*trees, strict=True)))
     return jax.tree.map(lambda *leaves: np.array(leaves), *trees)
 
 

@@ -32,7 +32,7 @@ def initial_states(kernel: Any, initial: Any, chains: int, key: Key, first: int 
     """
     key_positions, key_memory = jr.split(key)
     group = slice(first, chains if count is None else first + count)
-    positions = _positions(initial, chains, _chain_keys(key_positions, chains), group)
+    positions = _positions(initial, chains, chain_keys(key_positions, np.arange(chains)), group)
     chains = group.stop - group.start
     leaves = jax.tree.leaves(positions)
     if not any(leaf.size for leaf in leaves):
@@ -40,7 +40,7 @@ def initial_states(kernel: Any, initial: Any, chains: int, key: Key, first: int 
     if any(is_key(leaf) for leaf in leaves):
         raise TypeError("initial is a random key; give a position, or a function of a key that draws one")
     _require_finite(positions, positions, chains, "initial holds {value} in the position", "give finite numbers")
-    keys = _chain_keys(key_memory, group.stop)[group]
+    keys = chain_keys(key_memory, np.arange(group.start, group.stop))
     _require_proposable(kernel, positions, chains, keys[0])
     for one, places in placed_kernels(kernel, positions):
         state = driver_of(kernel).init(one, places, keys)
@@ -66,8 +66,10 @@ def _remembered_name(kernel: Any) -> str:
     return getattr(evaluate, "name", "the log density")
 
 
-def _chain_keys(key: Key, chains: int) -> Key:
-    return jax.vmap(lambda chain: jr.fold_in(key, chain))(jnp.arange(chains))
+@jax.jit
+def chain_keys(key: Key, numbers: Any) -> Key:
+    """The keys of chains with these numbers."""
+    return jax.vmap(lambda chain: jr.fold_in(key, chain))(numbers)
 
 
 def _positions(initial: Any, chains: int, keys: Key, group: slice) -> Position:
