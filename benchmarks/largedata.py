@@ -22,7 +22,7 @@ from benchmarks.harness import Builder, Task
 
 UNITS = 1000  # effective draws
 WHOLE = 10_000  # effective draws of a row that counts set-up, compilation and warm-up
-CHAINS, DRAWS = 64, 2000
+CHAINS, DRAWS = 64, 8000
 PRIOR_SCALE = 10.0
 
 
@@ -97,8 +97,8 @@ def ours_whole(rows: int, dimension: int) -> Builder:
     def run():
         data, began = logistic_data(rows, dimension), time.perf_counter()
         kernel = ls.subsampled(log_likelihood, data, log_prior, initial=np.zeros(dimension))
-        # One call: what it compiles counts, and enough draws are made.
-        positions, seconds = sampled(kernel, draws=max(DRAWS, 2 * WHOLE // CHAINS))
+        # One call that makes about as many effective draws as are wanted: all that it compiles counts.
+        positions, seconds = sampled(kernel, draws=21 * WHOLE // (20 * CHAINS))
         return time.perf_counter() - began - seconds, seconds, positions
 
     return lambda updates: whole_task("lockstep", run)
@@ -109,7 +109,7 @@ def tuna(rows: int, dimension: int) -> Builder:
         bound = ls.subsampling.logistic(lambda row: row["x"])
         data = logistic_data(rows, dimension)
         kernel = ls.tunamh(log_likelihood, data, bound, log_prior=log_prior, initial=np.zeros(dimension))
-        return effective_task("lockstep, TunaMH", lambda: sampled(kernel, DRAWS // 4))
+        return effective_task("lockstep, TunaMH", lambda: sampled(kernel, DRAWS // 16))
 
     return build
 

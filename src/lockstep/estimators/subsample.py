@@ -14,8 +14,8 @@ from lockstep.estimators.samples import moments
 from lockstep.functions import Scalar, wrapped
 from lockstep.parts import part, static
 from lockstep.subsampling.mode import Mode, find_mode, prior_of
-from lockstep.subsampling.rows import Rows, as_rows, draw_indices
-from lockstep.subsampling.surrogates import Taylor
+from lockstep.subsampling.rows import Rows, as_rows, draw_indices, widened
+from lockstep.subsampling.surrogates import Taylor, change_of_all, change_of_row
 from lockstep.types import Array, Estimate, Key, Position, Shape
 
 MOST_BYTES_IN_NOISE = 2**13  # of the rows of one update; larger ones are gathered when they are used
@@ -44,18 +44,25 @@ class Subsample:
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
         self._require_fit()
         indices = draw_indices(key, self.rows.size, self.cumulative, (*shape, self.count))
-        return (self.rows.take(indices), self._weights(indices)) if self._is_gathered_early else indices
+        # As they came: half the memory, which is what a block of such noise costs most.
+        return (self.rows.pick(indices), self._weights(indices)) if self._is_gathered_early else indices
 
     def __call__(self, noise: Any, position: Position, candidate: Position) -> Estimate:
-        rows, weights = noise if self._is_gathered_early else (self.rows.take(noise), self._weights(noise))
+        rows, weights = noise if self._is_gathered_early else (self.rows.pick(noise), self._weights(noise))
+        rows = widened(rows)
 
         def one(row: Any) -> Array:
-            new, old = (self.remainder(theta, row) for theta in (candidate, position))
-            return new - old
+            change = self.log_likelihood(candidate, row) - self.log_likelihood(position, row)
+            if self.control is None:
+                return change
+            return change - change_of_row(self.control, self.log_likelihood, position, candidate, row)
 
         factor = float(self.rows.size) if weights is None else weights
         estimate = average(moments(factor * jax.vmap(one)(rows)), self.count)
-        return estimate._replace(value=estimate.value + self.known(candidate) - self.known(position))
+        known = self.log_prior(candidate) - self.log_prior(position)
+        if self.control is not None:
+            known = known + change_of_all(self.control, position, candidate)
+        return estimate._replace(value=estimate.value + known)
 
     def remainder(self, position: Position, row: Any) -> Array:
         """What the surrogate leaves of the log likelihood of one row."""

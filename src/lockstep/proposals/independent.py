@@ -14,7 +14,7 @@ from lockstep.draws import require_random
 from lockstep.flat import flatten, require_floating, require_size, size, unflatten
 from lockstep.functions import Function, Scalar
 from lockstep.parts import is_alike, is_concrete, is_floating, namespace, part, set_field, vectorize
-from lockstep.proposals.scales import scale_of, stretch, unstretch, vector_of
+from lockstep.proposals.scales import normal_columns, scale_of, stretched_rows, unstretch, vector_of
 from lockstep.types import Array, Key, Position, Shape
 
 
@@ -50,9 +50,9 @@ class IndependentNormal:
         require_floating(position, "IndependentNormal")
         require_size(self.mean, position, "mean of IndependentNormal")
         require_size(self.scale, position, "scale of IndependentNormal", is_matrix_allowed=True)
-        z = jr.normal(key, (*shape, size(position)), float)
-        candidate = unflatten(self.mean + stretch(self.scale, z), position, shape)
-        return Candidate(candidate, -0.5 * jnp.sum(z**2, axis=-1))
+        z = normal_columns(key, size(position), shape)
+        candidate = unflatten(self.mean + stretched_rows(self.scale, z, shape), position, shape)
+        return Candidate(candidate, -0.5 * jnp.sum(z**2, axis=0).reshape(shape))
 
     def __call__(self, noise: Candidate, position: Position) -> tuple[Position, Array]:
         z = unstretch(self.scale, flatten(position, namespace(noise.log_density)) - self.mean)

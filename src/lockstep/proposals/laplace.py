@@ -9,7 +9,7 @@ from lockstep.arguments import is_number, positive
 from lockstep.flat import flatten, require_floating, require_size, size, unflatten
 from lockstep.parts import is_concrete, namespace, part, set_field
 from lockstep.proposals.independent import Candidate
-from lockstep.proposals.scales import normal_fit, scale_of, stretch, unstretch, vector_of
+from lockstep.proposals.scales import normal_columns, normal_fit, scale_of, stretched_rows, unstretch, vector_of
 from lockstep.types import Array, Key, Position, Shape
 
 
@@ -41,11 +41,11 @@ class IndependentStudent:
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Candidate:
         require_fit(self.mean, self.scale, position, "IndependentStudent")
         key_normal, key_square = jr.split(key)
-        z = jr.normal(key_normal, (*shape, size(position)), float)
+        z = normal_columns(key_normal, size(position), shape)
         # A normal vector over the root of an independent χ²/ν.
-        z = z / jnp.sqrt(jr.gamma(key_square, self.degrees / 2, shape, float) * (2 / self.degrees))[..., None]
-        candidate = unflatten(self.mean + stretch(self.scale, z), position, shape)
-        return Candidate(candidate, self._log_density(z, jnp))
+        z = z / jnp.sqrt(jr.gamma(key_square, self.degrees / 2, shape, float) * (2 / self.degrees)).reshape(-1)
+        candidate = unflatten(self.mean + stretched_rows(self.scale, z, shape), position, shape)
+        return Candidate(candidate, self._log_density(z, jnp).reshape(shape))
 
     def __call__(self, noise: Candidate, position: Position) -> tuple[Position, Array]:
         array_module = namespace(noise.log_density)
@@ -53,8 +53,8 @@ class IndependentStudent:
         return noise.position, self._log_density(z, array_module) - noise.log_density
 
     def _log_density(self, z: Array, array_module: object) -> Array:
-        square = (z * z).sum(axis=-1) / self.degrees
-        return -0.5 * (self.degrees + z.shape[-1]) * array_module.log1p(square)  # type: ignore[attr-defined]
+        square = (z * z).sum(axis=0) / self.degrees
+        return -0.5 * (self.degrees + len(z)) * array_module.log1p(square)  # type: ignore[attr-defined]
 
 
 @part
@@ -84,7 +84,7 @@ class CrankNicolson:
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Array:
         require_fit(self.mean, self.scale, position, "CrankNicolson")
-        return self.step * stretch(self.scale, jr.normal(key, (*shape, size(position)), float))
+        return self.step * stretched_rows(self.scale, normal_columns(key, size(position), shape), shape)
 
     def __call__(self, noise: Array, position: Position) -> tuple[Position, Array]:
         here = flatten(position, namespace(noise)) - self.mean

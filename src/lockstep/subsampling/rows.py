@@ -73,12 +73,14 @@ class Rows:
     is_settled = True  # `ls.sample` neither casts nor copies it
 
     def take(self, indices: Array) -> Any:
-        """Rows by number: each leaf gets the shape of the indices, then that of a row."""
-        if self.files is None:
-            picked = jax.tree.map(lambda leaf: leaf.at[indices].get(mode="promise_in_bounds"), self.arrays)
-        else:
-            picked = self.files.fetch(indices)
-        return jax.tree.map(lambda leaf: leaf.astype(_wide(leaf.dtype)), picked)
+        """Rows by number in double precision: each leaf gets the shape of the indices, then that of a row."""
+        return widened(self.pick(indices))
+
+    def pick(self, indices: Array) -> Any:
+        """The same in the precision in which they came."""
+        if self.files is not None:
+            return self.files.fetch(indices)
+        return jax.tree.map(lambda leaf: leaf.at[indices].get(mode="promise_in_bounds"), self.arrays)
 
     def block(self, start: int, stop: int) -> Any:
         """Consecutive rows, floats in double precision."""
@@ -99,6 +101,11 @@ class Rows:
 
     def __repr__(self) -> str:
         return f"{self.size:,} rows" + (" on disk" if self.files is not None else "")
+
+
+def widened(rows: Any) -> Any:
+    """Rows in double precision."""
+    return jax.tree.map(lambda leaf: leaf.astype(_wide(leaf.dtype)), rows)
 
 
 def as_rows(data: Any) -> Rows:

@@ -27,21 +27,41 @@ class Taylor:
 
     def of_all(self, position: Position) -> Array:
         """The sum of all q_i, without its constant."""
-        delta = flatten(position, jnp) - self.center
-        return delta @ (self.gradient + 0.5 * (self.hessian @ delta))
+        delta = self._delta(position)
+        return self._of_all(delta, delta)
 
     def of_row(self, log_likelihood: Any, position: Position, row: Any) -> Array:
         """q_i, without its constant: derivatives along the line from θ* to the position."""
-        delta = flatten(position, jnp) - self.center
+        delta = self._delta(position)
+        return self._of_row(log_likelihood, position, row, delta, delta)
 
-        def along(t: Array) -> Array:
-            return log_likelihood(unflatten(self.center + t * delta, position), row)
+    def change_of_all(self, position: Position, candidate: Position) -> Array:
+        """What `of_all` is more at the candidate: Σg·(δ' - δ) + (δ' - δ)ᵀ ΣH (δ' + δ) / 2."""
+        old, new = self._delta(position), self._delta(candidate)
+        return self._of_all(new - old, new + old)
 
-        def slope(t: Array) -> Array:
-            return jax.jvp(along, (t,), (jnp.ones_like(t),))[1]
+    def change_of_row(self, log_likelihood: Any, position: Position, candidate: Position, row: Any) -> Array:
+        """What `of_row` is more at the candidate: one expansion instead of two."""
+        old, new = self._delta(position), self._delta(candidate)
+        return self._of_row(log_likelihood, position, row, new - old, new + old)
 
-        zero = jnp.zeros((), float)
-        first, second = jax.jvp(slope, (zero,), (jnp.ones_like(zero),))
+    def _delta(self, position: Position) -> Array:
+        return flatten(position, jnp) - self.center
+
+    def _of_all(self, a: Array, b: Array) -> Array:
+        """Σg·a + aᵀ ΣH b / 2."""
+        return a @ (self.gradient + 0.5 * (self.hessian @ b))
+
+    def _of_row(self, log_likelihood: Any, like: Position, row: Any, a: Array, b: Array) -> Array:
+        """g_i·a + aᵀ H_i b / 2."""
+
+        def value(flat: Array) -> Array:
+            return log_likelihood(unflatten(flat, like), row)
+
+        def slope(flat: Array) -> Array:
+            return jax.jvp(value, (flat,), (a,))[1]
+
+        first, second = jax.jvp(slope, (self.center,), (b,))
         return first + 0.5 * second
 
 
@@ -69,3 +89,18 @@ class Surrogate:
 
     def of_row(self, log_likelihood: Any, position: Position, row: Any) -> Array:
         return self.row(position, row)
+
+
+def change_of_row(control: Any, log_likelihood: Any, position: Position, candidate: Position, row: Any) -> Array:
+    """What a surrogate's value of a row is more at the candidate."""
+    if isinstance(control, Taylor):
+        return control.change_of_row(log_likelihood, position, candidate, row)
+    new, old = (control.of_row(log_likelihood, theta, row) for theta in (candidate, position))
+    return new - old
+
+
+def change_of_all(control: Any, position: Position, candidate: Position) -> Array:
+    """What a surrogate's sum over all rows is more at the candidate."""
+    if isinstance(control, Taylor):
+        return control.change_of_all(position, candidate)
+    return control.of_all(candidate) - control.of_all(position)
