@@ -502,6 +502,34 @@ def test_checks_take_black_boxes():
     assert involved(ls.Reflection(0.25)) and not involved(lambda x: (0.25 - x, 0.3))
 
 
+def test_a_prior_is_asked_once_of_each_candidate():
+    seen = []
+
+    def log_prior(theta):
+        seen.append(theta)
+        return -0.5 * float(theta @ theta)
+
+    def simulate(rng, theta):
+        return theta[0] + rng.standard_normal(5)
+
+    boxes = map(ls.blackbox, (log_prior, log_likelihood, simulate))
+    kernel = ls.exchange(*boxes, data=DATA, proposal=WALK)
+    run = ls.sample(kernel, np.zeros(2), draws=50, chains=1, seed=1)
+    first = len(seen) - 50  # at the start
+    assert first <= 4 and len({theta.tobytes() for theta in seen[first:]}) == 50
+    assert run.acceptance > 0
+
+
+def test_the_generator_of_a_key_begins_where_a_new_one_does():
+    for seed in (0, 7, 2**64 - 1):
+        generator = RandomKey(None, seed).generator()
+        generator.standard_normal(3), generator.integers(0, 9, 5, np.uint32)  # half a word is left over
+        expected = np.random.Generator(np.random.Philox(key=np.array([seed, 0], np.uint64)))
+        found = RandomKey(None, seed).generator()
+        for draw in (lambda rng: rng.standard_normal(7), lambda rng: rng.integers(0, 2**30, 3, np.uint32)):
+            np.testing.assert_array_equal(draw(found), draw(expected))
+
+
 def test_a_step_by_hand():
     kernel = ls.pseudo_marginal(ls.blackbox(noisy_box), WALK)
     state = kernel.init(jnp.zeros(2), jr.key(0))

@@ -470,6 +470,26 @@ def test_interpreted_estimates_equal_compiled_ones(name):
     assert_estimate(interpreted, *compiled)
 
 
+@pytest.mark.parametrize("name", ["mean", "log_mean_exp", "batch_means"])
+@pytest.mark.parametrize("m", [8, 64])  # added up in Python, and by NumPy
+@pytest.mark.parametrize("is_interpreted", [False, True])
+def test_the_value_alone_is_that_of_the_estimate(name, m, is_interpreted):
+    estimator = with_all(m)[name]
+    arguments = estimator.noise(KEY, POSITION), POSITION, CANDIDATE
+    if is_interpreted:
+        arguments = jax.tree.map(np.asarray, arguments[0]), np.float64(POSITION), np.float64(CANDIDATE)
+    assert estimator.value(*arguments) == estimator(*arguments).value
+
+
+@pytest.mark.parametrize("log_weights", [[0.3, np.nan, 800.0], [np.nan, 0.3, 800.0], [np.inf, 0.0], [-np.inf, -np.inf]])
+def test_extreme_weights_are_averaged_alike_interpreted_and_compiled(log_weights):
+    estimator = estimators.log_mean_exp(lambda noise, position, candidate: noise, len(log_weights), draw=normal)
+    with np.errstate(all="ignore"):
+        interpreted = estimator(np.array(log_weights), np.float64(0.0), np.float64(1.0))
+    compiled = jax.jit(lambda noise: estimator(noise, 0.0, 1.0))(jnp.array(log_weights))
+    np.testing.assert_array_equal(interpreted.value, compiled.value)
+
+
 def test_who_knows_a_variance():
     one = estimators.mean(one_sample, 1, draw=normal)
     known = estimators.known_variance(one, 0.3)

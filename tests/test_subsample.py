@@ -15,6 +15,7 @@ import lockstep as ls
 from lockstep.estimators.subsample import Unfitted
 from lockstep.precision import canonical, double_precision
 from lockstep.subsampling.rows import as_rows
+from lockstep.subsampling.surrogates import change_of_all, change_of_row
 
 GENERATOR = np.random.default_rng(0)
 N, TRUTH = 400, np.array([0.5, -0.8, 0.3])
@@ -122,6 +123,20 @@ def test_the_taylor_control_is_the_taylor_expansion(fitted):
         total = control.of_all(jnp.asarray(THERE))
     np.testing.assert_allclose(np.asarray(rows), by_hand, atol=1e-12)
     assert float(total) == pytest.approx(by_hand.sum(), abs=1e-9)
+
+
+@pytest.mark.parametrize("control", ["taylor", "surrogate"])
+def test_the_change_of_a_control_is_the_difference_of_its_values(control, fitted):
+    control = fitted.control if control == "taylor" else SURROGATE
+    with double_precision():
+        here, there = jnp.asarray(HERE), jnp.asarray(THERE)
+        row = {"x": jnp.asarray(X[3]), "y": jnp.asarray(DATA["y"][3])}
+        change = change_of_row(control, log_likelihood, here, there, row)
+        difference = control.of_row(log_likelihood, there, row) - control.of_row(log_likelihood, here, row)
+        assert float(change) == pytest.approx(float(difference), abs=1e-13)
+        assert float(change_of_all(control, here, there)) == pytest.approx(
+            float(control.of_all(there) - control.of_all(here)), abs=1e-10
+        )
 
 
 def test_structured_positions(fitted):

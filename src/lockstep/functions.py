@@ -114,8 +114,9 @@ def as_function(function: Any, name: str) -> Any:
 
 
 def wrapped(kind: type[T], function: Any, name: str) -> T:
-    """A user's function as a `Function` or a `Scalar`, wrapped once."""
-    return function if isinstance(function, kind) else kind(function, name)  # type: ignore[call-arg]
+    """A user's function as a `Function` or a `Scalar`, wrapped once; sums of such are ``is_wrapped`` already."""
+    is_wrapped = isinstance(function, kind) or getattr(function, "is_wrapped", False)
+    return function if is_wrapped else kind(function, name)  # type: ignore[call-arg]
 
 
 @part

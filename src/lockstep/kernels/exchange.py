@@ -23,6 +23,9 @@ class Posterior:
     log_likelihood: Scalar
     data: Any
 
+    name = "log_prior + log_likelihood"
+    is_wrapped = True
+
     def __call__(self, position: Position) -> Array:
         return self.log_prior(position) + self.log_likelihood(position, self.data)
 
@@ -108,5 +111,5 @@ def posterior_of(log_prior: Any, log_likelihood: Any, data: Any) -> Posterior:
 
 def randomized_by(posterior: Posterior, randomization: Randomization, proposal: Proposal) -> MetropolisHastings:
     """The posterior without its constants, randomized by auxiliary data that cancel them."""
-    base = Carried(Exactly(Scalar(posterior, "log_prior + log_likelihood")))
+    base = Carried(Exactly(posterior))
     return MetropolisHastings(proposal, Randomized(base, randomization))

@@ -7,8 +7,10 @@ number of its first step.
 from __future__ import annotations
 
 import functools
+import gc
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import jax
@@ -63,7 +65,7 @@ def advance(
     steps = slice(offset, offset + block.steps)
     state = on_host(state)
     states, outputs = [], []
-    with quiet():
+    with quiet(), _old_objects_set_aside():
         kernel = hosted(kernel)
         for chain in range(len(chain_keys)):
             rows = itertools.islice(rows_of(noise, steps, chain), block.steps)
@@ -72,6 +74,23 @@ def advance(
             begun = None if past is None else [leaf[chain] for leaf in past]
             outputs.append(_output(positions, infos, block, begun, is_thinned))
     return _stacked(states), jax.tree.map(lambda *leaves: np.stack(leaves, axis=1), *outputs)
+
+
+@contextmanager
+def _old_objects_set_aside() -> Iterator[None]:
+    """A scope in which Python's garbage collector looks through new objects only.
+
+    A block keeps thousands of small ones until its end; for each so many the collector would look through all that JAX
+    and the user's program have made before, which can take longer than the block.
+    """
+    if gc.get_freeze_count():  # set aside by somebody else
+        yield
+        return
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
 
 
 def walk(move: Any, state: Any, rows: Iterable[Any], start: int, chain: int) -> tuple[Any, list[Any], list[Any]]:
