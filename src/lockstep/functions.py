@@ -155,6 +155,8 @@ class Scalar:
 
 def as_arrays(result: Any, name: str) -> Any:
     """The result of a user's function if it is an array or a structure of arrays."""
+    if type(result) is np.ndarray and result.dtype.kind == "f":
+        return result
     if is_array(result):
         return result
     if result is None:

@@ -13,6 +13,7 @@ from lockstep.draws import draw_each, require_random
 from lockstep.functions import Function, Scalar, wrapped
 from lockstep.involutions import Identity, as_involution
 from lockstep.parts import choose, is_alike, is_key, part, set_field
+from lockstep.randomness import RandomKey
 from lockstep.types import Array, Key, Position, Shape
 
 __all__ = ["AuxiliaryData", "Density", "tempering"]
@@ -103,9 +104,10 @@ def within(log_prior: Any, position: Position, candidate: Position) -> Position:
 
 def simulated(simulate: Any, arguments: tuple[Any, ...], data: Any) -> Any:
     """What ``simulate`` draws with some noise (the first argument), refused if it does not look like the data."""
-    x = require_random(simulate(*arguments), arguments[0], simulate)
-    if isinstance(x, np.ndarray) and isinstance(data, np.ndarray) and x.shape == data.shape:
+    x = simulate(*arguments)
+    if type(x) is np.ndarray and type(data) is np.ndarray and x.shape == data.shape and type(arguments[0]) is RandomKey:
         return x
+    require_random(x, arguments[0], simulate)
     if not is_alike(x, data) or any(
         np.shape(a) != np.shape(b) for a, b in zip(jax.tree.leaves(x), jax.tree.leaves(data), strict=True)
     ):

@@ -9,7 +9,7 @@ import jax.random as jr
 import numpy as np
 
 from lockstep.kernel import require_protocol
-from lockstep.parts import choose, part
+from lockstep.parts import FLAG, choose, part
 from lockstep.types import Array, Key, Memory, Position, Randomization, Ratio, Shape
 
 
@@ -61,6 +61,8 @@ class Randomized:
             return log_proposal_ratio + weight, memory
         # The weight goes through the base as the proposal ratio does: the universal rule has both inside its minimum.
         is_number = weight == weight
+        if type(is_number) is FLAG and is_number:  # interpreted: no need to choose
+            return self.base(noise_base, position, memory, candidate, log_proposal_ratio + weight)
         log_proposal_ratio = log_proposal_ratio + choose(is_number, weight, 0.0)
         log_ratio, *rest = self.base(noise_base, position, memory, candidate, log_proposal_ratio)
         # Where the base forbids the candidate, a weight that cannot be computed there does not matter.
