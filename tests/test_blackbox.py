@@ -520,6 +520,15 @@ def test_a_prior_is_asked_once_of_each_candidate():
     assert run.acceptance > 0
 
 
+def test_a_parameter_rng_is_left_alone_where_there_is_no_generator():
+    def log_density(theta, rng=None):
+        assert rng is None
+        return -0.5 * float(theta @ theta)
+
+    run = ls.sample(ls.standard(ls.blackbox(log_density), WALK), np.zeros(2), draws=20, chains=1, seed=1)
+    assert run.acceptance > 0
+
+
 def test_the_generator_of_a_key_begins_where_a_new_one_does():
     for seed in (0, 7, 2**64 - 1):
         generator = RandomKey(None, seed).generator()

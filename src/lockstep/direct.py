@@ -67,7 +67,10 @@ def direct_function(part: Function | Scalar) -> Callable[..., Any]:
     def with_generator(*arguments: Any) -> Any:
         try:
             rng, *others = map(own, arguments)
-            result = run(function, *others, **{rng_name: rng})
+            if isinstance(rng, np.random.Generator):
+                result = run(function, *others, **{rng_name: rng})
+            else:
+                result = run(function, rng, *others)
         except Exception as error:
             explain(error, box, name, arguments)
             raise
