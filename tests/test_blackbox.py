@@ -1,5 +1,6 @@
 """Black boxes: the draws of compiled code, random numbers of (seed, chain, step), users' own errors."""
 
+import gc
 import inspect
 import subprocess
 import sys
@@ -527,6 +528,24 @@ def test_a_parameter_rng_is_left_alone_where_there_is_no_generator():
 
     run = ls.sample(ls.standard(ls.blackbox(log_density), WALK), np.zeros(2), draws=20, chains=1, seed=1)
     assert run.acceptance > 0
+
+
+@pytest.mark.parametrize("is_frozen_before", [False, True])
+def test_the_collector_is_left_as_it_was_found(is_frozen_before):
+    counts = []
+
+    def log_density(theta):
+        counts.append(gc.get_freeze_count())
+        return -0.5 * float(theta @ theta)
+
+    if is_frozen_before:
+        gc.freeze()
+    try:
+        ls.sample(ls.standard(ls.blackbox(log_density), WALK), np.zeros(2), draws=5, chains=1, seed=1)
+        assert counts[-1] > 0
+        assert (gc.get_freeze_count() > 0) is is_frozen_before
+    finally:
+        gc.unfreeze()
 
 
 def test_the_generator_of_a_key_begins_where_a_new_one_does():
