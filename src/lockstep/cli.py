@@ -82,7 +82,7 @@ def run(
         typer.echo("The same command again goes on.", err=True)
         raise typer.Exit(130)
     if outcome.totals.bad:
-        typer.echo(f"Warning: {outcome.totals.bad_share:.2%} of the log ratios were NaN or infinite.", err=True)
+        typer.echo(f"Warning: {outcome.totals.bad_share:.2%} of the log ratios were NaN or plus infinity.", err=True)
     typer.echo(f"{out}: {chains} chains of {draws:,} draws, acceptance {outcome.totals.acceptance:.2f}")
 
 

@@ -218,11 +218,10 @@ def _gap(first: Info, second: Info) -> Array:
 
 
 def _alpha(log_ratio: Array) -> Array:
-    """The probability of acceptance; of a NaN, 0."""
+    """The probability of acceptance; of a NaN and of plus infinity, which are refused, 0."""
     if isinstance(log_ratio, float):  # NumPy's numbers are
-        return math.exp(min(log_ratio, 0.0)) if log_ratio == log_ratio else 0.0
-    alpha = jnp.exp(jnp.minimum(log_ratio, 0.0))
-    return choose(alpha >= 0, alpha, 0.0)
+        return math.exp(min(log_ratio, 0.0)) if log_ratio < math.inf else 0.0
+    return choose(log_ratio < math.inf, jnp.exp(jnp.minimum(log_ratio, 0.0)), 0.0)
 
 
 def require_coupling(first: Any, second: Any, name: str, arguments: tuple[str, str]) -> None:

@@ -13,7 +13,7 @@ from lockstep.types import Info, Key, Noise, Position, Proposal, Ratio, Shape, S
 
 @part
 class MetropolisHastings:
-    """Propose a candidate, accept it iff ``noise.accept <= log_ratio``.
+    """Propose a candidate, accept it iff ``noise.accept <= log_ratio < inf``.
 
     Every algorithm of the package is this step with another `Ratio`. ``noise`` draws everything random, ``move`` is a
     deterministic function of state and noise, and ``step`` is the two together, as BlackJAX's loops call it.
@@ -36,7 +36,10 @@ class MetropolisHastings:
         )
 
     def init(self, position: Position, key: Key | None = None) -> State:
-        """The state at ``position``; ratios that remember an estimate need a ``key`` to make the first one."""
+        """The state at ``position``; ratios that remember an estimate need a ``key`` to make the first one.
+
+        Begin inside the support: from a position of density zero every ratio is infinite, and refused.
+        """
         if key is None and self.is_memory_random:
             raise ValueError(
                 f"init needs a key: {type(self.ratio).__name__} remembers a random estimate; call init(position, key)"
@@ -56,10 +59,12 @@ class MetropolisHastings:
         log_ratio, candidate_memory, *broken = self.ratio(ratio_noise, position, memory, candidate, log_proposal_ratio)
         if type(log_ratio) is not np.float64 and np.ndim(log_ratio):
             raise ValueError(f"ratio returned a log ratio of shape {np.shape(log_ratio)}; it must be one number")
-        # ACCEPT: a NaN compares false, and is counted.
-        is_accepted = accept <= log_ratio
+        # ACCEPT: neither a NaN nor plus infinity decides anything; both are refused, and counted. A chain that took a
+        # candidate of infinite density would never leave it.
+        is_finite = log_ratio < np.inf
+        is_accepted = (accept <= log_ratio) & is_finite
         next_state = choose(is_accepted, State(candidate, candidate_memory), state)
-        return next_state, Info(is_accepted, log_ratio, log_ratio < np.inf, *broken)
+        return next_state, Info(is_accepted, log_ratio, is_finite, *broken)
 
     def step(self, rng_key: Key, state: State) -> tuple[State, Info]:
         """One update with the noise of ``rng_key``."""

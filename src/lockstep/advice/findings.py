@@ -64,7 +64,7 @@ def problems_of(pilot: Pilot, look: Look) -> Iterator[str]:
         yield f"the chains of the pilot disagree (R-hat {worst:.2f}): start it elsewhere, or change the proposal"
     bad = 1 - float(np.mean(pilot.run.info.is_finite))
     if bad > 0:
-        yield f"{bad:.2%} of the log ratios of the pilot were NaN or infinite"
+        yield f"{bad:.2%} of the log ratios of the pilot were NaN or plus infinity"
 
 
 def _r_hat(pilot: Pilot) -> float:

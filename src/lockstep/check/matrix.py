@@ -156,7 +156,8 @@ def total_variation(first: Any, second: Any) -> float:
 
 
 def _accept(log_ratio: Array) -> Array:
-    return jnp.where(jnp.isnan(log_ratio), 0.0, jnp.exp(jnp.minimum(log_ratio, 0.0)))
+    """The probability of acceptance; NaN and plus infinity are refused."""
+    return jnp.where(log_ratio < jnp.inf, jnp.exp(jnp.minimum(log_ratio, 0.0)), 0.0)
 
 
 def _over_noise(function: Any, law: Law) -> Array:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import jax.random as jr
+import numpy as np
 
 from lockstep.arguments import positive
 from lockstep.estimators.samples import require_estimator
-from lockstep.parts import namespace, part, set_field
+from lockstep.parts import choose, namespace, part, set_field
 from lockstep.ratios.estimated import estimated
 from lockstep.types import Array, Estimator, Key, Memory, Position, Shape
 
@@ -43,4 +44,7 @@ class Universal:
         noise_ratio, noise_self = noise
         log_ratio = log_proposal_ratio + estimated(self.estimator, noise_ratio, position, candidate).value
         error = estimated(self.estimator, noise_self, position, position).value
-        return namespace(error).minimum(log_ratio, error) - self.bound, (), error > self.bound
+        xp = namespace(error)
+        # The minimum must not hide an infinite estimate, which decides nothing.
+        smaller = choose(log_ratio < np.inf, xp.minimum(log_ratio, error), log_ratio)
+        return smaller - self.bound, (), error > self.bound

@@ -35,7 +35,7 @@ def require_ratios(kernel: Any, state: Any, info: Any) -> None:
     for leg in infos(info):
         if leg.is_finite.size and not leg.is_finite.any(axis=(0, 1)).all():
             position = jax.tree.map(lambda leaf: leaf[0], state.position)
-            raise FloatingPointError(f"every log ratio so far was NaN or infinite: {explain(kernel, position)}")
+            raise FloatingPointError(f"every log ratio so far was {_kinds(leg)}: {explain(kernel, position)}")
 
 
 def count_bad(info: Any, updates: int) -> int:
@@ -43,20 +43,46 @@ def count_bad(info: Any, updates: int) -> int:
     return sum(updates * _width(leg) - int(leg.is_finite.sum()) for leg in infos(info))
 
 
+def told_of_bad(leg: Info, thin: int, more: str = "") -> str | None:
+    """How many log ratios of a leg were no basis for a decision, by name, and what that means; None if all were one."""
+    updates = leg.is_finite.shape[0] * leg.is_finite.shape[1] * thin
+    bad = count_bad(leg, updates)
+    if not bad:
+        return None
+    share, infinite = f"{bad / (updates * _width(leg)):.2%}", f". {_INFINITE}" if _infinite(leg) else ""
+    return f"{bad:,} log ratios ({share}) were {_kinds(leg, bad)}, so that their candidates were refused{more}{infinite}"
+
+
+_INFINITE = (
+    "Plus infinity makes a candidate infinitely more probable than the position (an overflow, a division by zero, or a "
+    "position of density zero): a chain that took it would never leave"
+)
+
+
+def _infinite(leg: Info) -> int:
+    return int(np.isposinf(leg.log_ratio).sum())
+
+
+def _kinds(leg: Info, bad: int | None = None) -> str:
+    """NaN or plus infinity, or both with their numbers; of a thinned draw only the last log ratio is known."""
+    nan, infinite = int(np.isnan(leg.log_ratio).sum()), _infinite(leg)
+    if bad is not None and nan + infinite < bad:
+        return "NaN or plus infinity" if infinite or not nan else "NaN (or plus infinity, between thinned draws)"
+    if nan and infinite:
+        return f"NaN ({nan:,}) or plus infinity ({infinite:,})"
+    return "plus infinity" if infinite else "NaN"
+
+
 def warn_of_ratios(kernel: Any, positions: Any, info: Any, thin: int, bad_in_warmup: int) -> None:
     """Warn once of NaN ratios, broken bounds, and chains that never moved."""
     for leg in infos(info):
         updates = leg.is_finite.shape[0] * leg.is_finite.shape[1] * thin
-        if bad := count_bad(leg, updates):
-            # A NaN is rejected, so that the draw is the position from which the candidate was proposed.
+        if count_bad(leg, updates):
+            # Such candidates are refused, so that the draw is the position from which the candidate was proposed.
             chain, draw = np.argwhere((leg.is_finite < thin).reshape(*leg.is_finite.shape[:2], -1).any(axis=2))[0]
             position = jax.tree.map(lambda leaf: leaf[chain, draw], positions)  # noqa: B023
-            more, bad_in_warmup = f", and {bad_in_warmup:,} in the warm-up" if bad_in_warmup else "", 0
-            warn(
-                f"{bad:,} log ratios ({bad / (updates * _width(leg)):.2%}){more} were NaN or infinite, which decides "
-                f"nothing (the candidate of a NaN is not taken): {explain(kernel, position)}. info.is_finite tells "
-                f"where."
-            )
+            more, bad_in_warmup = f" (and {bad_in_warmup:,} in the warm-up)" if bad_in_warmup else "", 0
+            warn(f"{told_of_bad(leg, thin, f'{more}: {explain(kernel, position)}')}. info.is_finite tells where.")
         if leg.is_violated is not None and (broken := int(leg.is_violated.sum())):
             warn(
                 f"{broken:,} errors ({broken / updates / _width(leg):.2%}) were above the bound of the universal "
@@ -66,7 +92,7 @@ def warn_of_ratios(kernel: Any, positions: Any, info: Any, thin: int, bad_in_war
             warn("no candidate was accepted; is the scale of the proposal too large, or the start in a bad place?")
     if bad_in_warmup:
         position = jax.tree.map(lambda leaf: leaf[0, 0], positions)
-        warn(f"{bad_in_warmup:,} log ratios of the warm-up were NaN or infinite: {explain(kernel, position)}.")
+        warn(f"{bad_in_warmup:,} log ratios of the warm-up were NaN or plus infinity: {explain(kernel, position)}.")
 
 
 def explain(kernel: Any, position: Any) -> str:

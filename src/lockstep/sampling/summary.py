@@ -6,7 +6,7 @@ import dataclasses
 import warnings
 from typing import Any
 
-from lockstep.sampling.problems import infos
+from lockstep.sampling.problems import infos, told_of_bad
 from lockstep.warning import LockstepWarning
 
 
@@ -43,10 +43,7 @@ def summarize(run: Any) -> Summary:
     else:
         prediction, sentence = _predicted(run)
     findings.append(sentence)
-    for leg in infos(run.info):
-        bad = 1 - leg.is_finite.mean() / run.thin
-        if bad > 0:
-            findings.append(f"{bad:.2%} of the log ratios were NaN or infinite")
+    findings += [told for leg in infos(run.info) if (told := told_of_bad(leg, run.thin))]
     return Summary(arviz_stats.summary(run.to_datatree()), tuple(findings), prediction)
 
 

@@ -20,7 +20,8 @@ class Totals:
     updates
         Updates of all chains together.
     ratios, accepted, bad
-        Log ratios (in a `Cycle` several an update), how many of them accepted, and how many were NaN or infinite.
+        Log ratios (in a `Cycle` several an update), how many of them accepted, and how many were NaN or plus
+        infinity.
     bad_in_warmup
         Those of the bad ones that came in the warm-up.
     marks, gaps
@@ -63,7 +64,7 @@ class Totals:
         return self.bad / max(self.ratios, 1)
 
     def __str__(self) -> str:
-        text = f"acceptance {self.acceptance:.2f}  NaN {self.bad_share:.2%}"
+        text = f"acceptance {self.acceptance:.2f}  NaN or +inf {self.bad_share:.2%}"
         if self.gaps is not None:
             text += f"  separations {self.marks:,} (expected {self.gaps:,.1f})"
         return text

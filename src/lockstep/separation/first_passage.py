@@ -95,7 +95,7 @@ def first_passage(
             moved, first, is_finite = _until_marked(compiled, keys, state, step, steps, cells=cells)
             if step == 0 and not all(is_finite):
                 where = explain(compiled, one_of(state.position, 0))
-                raise FloatingPointError(f"every log ratio so far was NaN or infinite: {where}")
+                raise FloatingPointError(f"every log ratio so far was NaN or plus infinity: {where}")
             state, first = moved, np.asarray(first)[: len(active)]
             is_done = first < steps
             times[active[is_done]] = step + first[is_done] + 1

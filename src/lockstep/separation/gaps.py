@@ -44,7 +44,7 @@ def measure_gaps(replicates: Replicates, rules: dict[str, Any]) -> dict[str, Gap
     is_noisy = np.isfinite(log_ratio) & np.all(replicates.halves.variance > 0, axis=0)
     found = {name: _empty(len(log_ratio)) for name in rules}
     for name in rules:
-        found[name].acceptance[~is_noisy] = _probability(np.nan_to_num(log_ratio[~is_noisy], nan=-np.inf))
+        found[name].acceptance[~is_noisy] = _probability(log_ratio[~is_noisy])
     noisy = np.flatnonzero(is_noisy)
     groups = groups_of(shapes_of(replicates.halves)[:, noisy]) if noisy.size else []
     for group in groups:
@@ -137,4 +137,5 @@ def _gaps(
 
 
 def _probability(log_ratio: np.ndarray) -> np.ndarray:
-    return np.asarray(np.exp(np.minimum(log_ratio, 0.0)))
+    """The probability of acceptance; NaN and plus infinity are refused."""
+    return np.where(log_ratio < np.inf, np.exp(np.minimum(log_ratio, 0.0)), 0.0)

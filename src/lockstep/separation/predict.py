@@ -161,7 +161,7 @@ def _log_ratios(run: Any, judged: Any, index: int) -> np.ndarray | None:
     if isinstance(judged, Cycle):
         approximate = [i for i, one in enumerate(judged.kernels) if not _is_always_exact(one)]
         log_ratios = log_ratios[..., approximate[index]]
-    return np.nan_to_num(log_ratios, nan=-np.inf)
+    return np.where(log_ratios < np.inf, log_ratios, -np.inf)  # NaN and plus infinity are refused
 
 
 def _predict_one(

@@ -71,7 +71,8 @@ def diagnose(estimator: Any, proposal: Any, start: Position, mean: Array, factor
         candidates, log_q = jax.vmap(proposal)(noise, draws)
         old, new = (np.asarray(_log_targets(estimator, rows, positions)) for positions in (draws, candidates))
         spread = np.asarray(_variances(estimator, rows, draws, candidates))
-        accepted = np.exp(np.minimum(np.nan_to_num(np.asarray(log_q) + new - old, nan=-np.inf), 0.0))
+        log_ratio = np.asarray(log_q) + new - old
+        accepted = np.where(log_ratio < np.inf, np.exp(np.minimum(log_ratio, 0.0)), 0.0)
         # The draws come from the approximation: weigh them towards the posterior.
         log_weight = old + 0.5 * np.sum(np.asarray(z) ** 2, axis=1)
         weight = np.exp(log_weight - np.max(log_weight))
