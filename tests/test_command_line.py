@@ -91,7 +91,13 @@ def test_run_interrupt_resume_look_and_export(command, tmp_path, monkeypatch, re
     assert np.array_equal(ls.load(out).positions, reference.positions)
     code, text, _ = command("status", out)
     assert code == 0
-    for word in (f"{out}: complete", "200 of 200 in each of 2 chains", "updates  400", "acceptance 0.", "NaN or +inf 0.00%"):
+    for word in (
+        f"{out}: complete",
+        "200 of 200 in each of 2 chains",
+        "updates  400",
+        "acceptance 0.",
+        "NaN or +inf 0.00%",
+    ):
         assert word in text
     code, text, _ = command("status", out, "--json")
     found = json.loads(text)

@@ -634,7 +634,15 @@ def test_signals_are_left_alone_in_other_threads():
 def test_progress_tells_everything(capsys, tmp_path):
     sample(MODELS["coupled"](), directory=tmp_path, progress=True)
     line = capsys.readouterr().err.splitlines()[-1]
-    for word in ("sampling: 2,811/2,811", "/s", "acceptance 0.", "NaN or +inf 0.00%", "separations", "expected", "0 s left"):
+    for word in (
+        "sampling: 2,811/2,811",
+        "/s",
+        "acceptance 0.",
+        "NaN or +inf 0.00%",
+        "separations",
+        "expected",
+        "0 s left",
+    ):
         assert word in line
     sample(MODELS["coupled"](), directory=tmp_path, progress=False)
     assert capsys.readouterr().err == ""
@@ -655,3 +663,16 @@ def test_exports(form, made, reference, tmp_path):
 
 def test_start_is_what_the_models_use():
     assert np.array_equal(START, np.zeros(2))
+
+
+@pytest.mark.parametrize("executor", [None, 1], ids=["one group", "groups"])
+def test_what_is_known_of_the_kernel_is_in_the_digest(executor, tmp_path):
+    ls.sample(single(), np.zeros(2), draws=10, chains=2, directory=tmp_path, executor=executor)
+    text = (tmp_path / "run.json").read_text()
+    for before, after in (('"exact_when": "always"', '"exact_when": null'), ('"chains": 2', '"chains": 3')):
+        assert before in text
+        (tmp_path / "run.json").write_text(text.replace(before, after))
+        with pytest.raises(ls.RunDirectoryError):
+            ls.load(tmp_path)
+    (tmp_path / "run.json").write_text(text)
+    assert ls.load(tmp_path).chains == 2

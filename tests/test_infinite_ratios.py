@@ -97,7 +97,9 @@ def test_nan_and_infinity_are_told_apart():
 
 def test_nothing_but_infinity_is_an_error():
     kernel = ls.standard(lambda theta: jnp.where(theta == 0, 0.0, jnp.inf), WALK)
-    with pytest.raises(FloatingPointError, match="every log ratio so far was plus infinity.*returned inf at candidate"):
+    with pytest.raises(
+        FloatingPointError, match=r"every log ratio so far was plus infinity.*returned inf at candidate"
+    ):
         ls.sample(kernel, 0.0)
 
 

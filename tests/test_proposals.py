@@ -55,7 +55,7 @@ STRUCTURES = ["array", "dict", "tuple", "named", "matrix"]
 def test_random_walk_adds_a_stretched_normal_vector(scale, structure):
     value, covariance = SCALES[scale]
     position = positions()[structure]
-    walk = ls.RandomWalk(value)
+    walk = ls.RandomWalk(value, order="leaves")
     candidate, log_proposal_ratio = walk(walk.noise(KEY, position), position)
     assert jax.tree.structure(candidate) == jax.tree.structure(position)
     increment = flat(candidate) - flat(position)
@@ -76,7 +76,7 @@ def test_increments_have_the_stated_covariance(scale):
 
 def test_uniform_walk_stays_in_its_box_and_fills_it():
     n, half_width = 100_000, np.array([0.5, 1.0, 2.0])
-    walk = ls.UniformWalk(half_width)
+    walk = ls.UniformWalk(half_width, order="leaves")
     noise = np.asarray(walk.noise(KEY, jnp.zeros(3), (n,)))
     for column, width in zip(noise.T, half_width, strict=True):
         assert stats.kstest(column, stats.uniform(-width, 2 * width).cdf).pvalue > 1e-6
@@ -92,7 +92,7 @@ def test_uniform_walk_stays_in_its_box_and_fills_it():
 def test_independent_normal_ratio(scale, structure):
     value, covariance = SCALES[scale]
     position, mean = positions()[structure], np.array([0.1, 0.2, -0.4])
-    proposal = ls.IndependentNormal(mean, value)
+    proposal = ls.IndependentNormal(mean, value, order="leaves")
     candidate, log_proposal_ratio = proposal(proposal.noise(KEY, position), position)
     density = stats.multivariate_normal(mean, covariance).logpdf
     assert float(log_proposal_ratio) == pytest.approx(density(flat(position)) - density(flat(candidate)), abs=1e-12)
@@ -116,7 +116,7 @@ def test_independent_candidates_do_not_look_at_the_position():
 def test_mean_with_the_structure_of_the_position():
     position = positions()["dict"]
     mean = {"a": 0.1, "b": np.array([0.2, -0.4])}
-    as_structure, as_vector = (ls.IndependentNormal(m, CHOLESKY) for m in (mean, [0.1, 0.2, -0.4]))
+    as_structure, as_vector = (ls.IndependentNormal(m, CHOLESKY, order="leaves") for m in (mean, [0.1, 0.2, -0.4]))
     noise = as_structure.noise(KEY, position)
     assert jax.tree.all(jax.tree.map(jnp.array_equal, noise, as_vector.noise(KEY, position)))
     assert as_structure(noise, position)[1] == as_vector(noise, position)[1]
@@ -124,7 +124,7 @@ def test_mean_with_the_structure_of_the_position():
 
 def test_independent_uniform_ratio():
     low, high = np.array([-1.0, 0.0]), np.array([1.0, 3.0])
-    proposal = ls.IndependentUniform(low, high)
+    proposal = ls.IndependentUniform(low, high, order="leaves")
     inside, outside = jnp.array([0.9, 2.9]), jnp.array([0.9, 3.1])
     noise = proposal.noise(KEY, inside)
     candidate, log_proposal_ratio = proposal(noise, inside)
@@ -252,10 +252,10 @@ def test_component_that_is_not_there(where, position):
 @pytest.mark.parametrize(
     "proposal",
     [
-        ls.RandomWalk(CHOLESKY),
+        ls.RandomWalk(CHOLESKY, order="leaves"),
         ls.UniformWalk(0.5),
-        ls.IndependentNormal(0.1, CHOLESKY),
-        ls.IndependentNormal(0.1, [1.0, 2.0, 3.0]),
+        ls.IndependentNormal(0.1, CHOLESKY, order="leaves"),
+        ls.IndependentNormal(0.1, [1.0, 2.0, 3.0], order="leaves"),
         ls.IndependentUniform(-2.0, 2.0),
     ],
     ids=lambda proposal: type(proposal).__name__,

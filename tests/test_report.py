@@ -65,10 +65,10 @@ def test_findings_come_first_in_plain_words(pages, coupled):
     assert re.match(
         rf"The two coupled chains separated {marks} times in [\d,]+ updates at which they were equal", found[0]
     )
-    assert any(text.startswith("R-hat is at most") for text in found)
+    assert any(text.startswith("R-hat is") for text in found)
     assert any("identical" in text for text in found)
     others = findings(pages["single"])
-    assert any("the chains do not agree; run longer" in text and "drift[0]" in text for text in others)
+    assert any("the chains do not agree" in text and "longer" in text and "drift[0]" in text for text in others)
 
 
 def test_a_page_has_nothing_to_load_and_escapes_names(pages):

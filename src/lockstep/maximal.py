@@ -18,6 +18,7 @@ from lockstep.coupling import (
 )
 from lockstep.kernel import MetropolisHastings
 from lockstep.parts import choose, namespace, part
+from lockstep.proposals.layout import laid_out
 from lockstep.proposals.scales import stretch, unstretch
 from lockstep.proposals.walks import RandomWalk
 from lockstep.types import Array, Key, Position, Shape
@@ -79,7 +80,7 @@ class MaximallyCoupled:
 
     def _reflected(self, increment: Position, state: CoupledState, meet: Array) -> tuple[Position, Array]:
         """The increment of the second chain, and whether both propose the same candidate."""
-        scale = self.first.proposal.scale  # type: ignore[attr-defined]
+        scale = laid_out(self.first.proposal.scale, increment)  # type: ignore[attr-defined]
         xp = namespace(meet)
         here, there, step = (flat.flatten(value, xp) for value in (*state.position, increment))
         z, apart = unstretch(scale, step), unstretch(scale, here - there)

@@ -86,6 +86,7 @@ class AuxiliaryData:
     log_prior: Any = None
 
     exact_when = "simulate draws exactly from the likelihood"
+    when_stuck = "put bridges between the two positions (ls.bridged_exchange)"
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
         return draw_each(self.draw, key, shape)

@@ -33,8 +33,8 @@ class Info(NamedTuple):
     """What happened in an update.
 
     ``is_finite`` is false where the log ratio was NaN or plus infinity, which is no basis for a decision: the candidate
-    is refused (minus infinity is one: a candidate of zero density). ``is_violated`` is there only for ratios that can find their own promise
-    broken, such as the bound of the universal rule.
+    is refused (minus infinity is one: a candidate of zero density). ``is_violated`` is there only for ratios that can
+    find their own promise broken, such as the bound of the universal rule.
     """
 
     is_accepted: Array

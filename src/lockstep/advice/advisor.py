@@ -219,7 +219,7 @@ def updates_per_effective_draw(pilot: Pilot) -> float:
     """Updates of the pilot for each effective draw of its slowest component."""
     from arviz_stats.base import array_stats
 
-    from lockstep.sampling.run import named_arrays
+    from lockstep.sampling.names import named_arrays
 
     sizes = []
     for array in named_arrays(pilot.run.positions).values():

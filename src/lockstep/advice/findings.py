@@ -70,7 +70,7 @@ def problems_of(pilot: Pilot, look: Look) -> Iterator[str]:
 def _r_hat(pilot: Pilot) -> float:
     from arviz_stats.base import array_stats
 
-    from lockstep.sampling.run import named_arrays
+    from lockstep.sampling.names import named_arrays
 
     found = [1.0]
     for array in named_arrays(pilot.run.positions).values():

@@ -30,9 +30,11 @@ class Auxiliary:
     name = "log_prior + log_likelihood + auxiliary_log_density - log_likelihood of what simulate drew"
     is_random = True
     exact_when = (
-        "simulate draws exactly from the likelihood, and the auxiliary density is normalised over the data (up to a "
-        "constant if it does not depend on theta)"
+        "simulate draws exactly from the likelihood, and the mass of the auxiliary density on the data sets that are "
+        "possible at theta does not depend on theta: it is 1 if all its data sets are possible at every theta and it "
+        "is normalised (up to a constant if it does not depend on theta)"
     )
+    when_stuck = "take an auxiliary density closer to the likelihood of the data, or ls.exchange"
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
         return draw_each(self.draw, key, shape)
@@ -59,8 +61,10 @@ def auxiliary_variable(
     Accepts with probability
     ``min(1, f(x') p(θ') L(θ', d) L(θ, x) q(θ', θ) / (f(x) p(θ) L(θ, d) L(θ', x') q(θ, θ')))``, x' ~ L(θ', ·).
 
-    *Exact when* ``simulate`` draws exactly from the likelihood; f is any density over data sets, best close to the
-    likelihood at a good fixed θ.
+    *Exact when* ``simulate`` draws exactly from the likelihood, and the mass of f on the support of L(θ, ·) does not
+    depend on θ: the method samples from the posterior times that mass. Where the support is the same for all θ any
+    density f over it will do, best one close to the likelihood at a good fixed θ. Where it is not (x ≤ θ, say), f must
+    be a density on the support at each θ: give ``f(theta, x)``.
 
     Parameters
     ----------

@@ -11,9 +11,10 @@ import numpy as np
 
 from lockstep.arguments import shapes
 from lockstep.draws import require_random
-from lockstep.flat import flatten, require_floating, require_size, size, unflatten
+from lockstep.flat import flatten, require_floating, size, unflatten
 from lockstep.functions import Function, Scalar
-from lockstep.parts import is_alike, is_concrete, is_floating, namespace, part, set_field, vectorize
+from lockstep.parts import is_alike, is_concrete, is_floating, namespace, part, set_field, static, vectorize
+from lockstep.proposals.layout import laid_out, require_layout, require_order
 from lockstep.proposals.scales import normal_columns, scale_of, stretched_rows, unstretch, vector_of
 from lockstep.types import Array, Key, Position, Shape
 
@@ -32,78 +33,106 @@ class IndependentNormal:
     Parameters
     ----------
     mean
-        A number, a vector, or a structure like the position.
+        A number, a vector, or a dict for positions that are dicts.
     scale
-        A standard deviation, a vector of them, or a Cholesky factor, as in `RandomWalk`.
+        A standard deviation, a vector of them, a dict, or a Cholesky factor, as in `RandomWalk`.
+    order
+        As for `RandomWalk`.
     """
 
-    mean: Array
-    scale: Array
+    mean: Any
+    scale: Any
+    order: str | None = static(default=None)
 
     is_independent = True
 
     def __post_init__(self) -> None:
+        require_order(self.order, "IndependentNormal")
         set_field(self, "mean", vector_of(self.mean, "mean of IndependentNormal"))
         set_field(self, "scale", scale_of(self.scale, "scale of IndependentNormal"))
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Candidate:
-        require_floating(position, "IndependentNormal")
-        require_size(self.mean, position, "mean of IndependentNormal")
-        require_size(self.scale, position, "scale of IndependentNormal", is_matrix_allowed=True)
+        mean, scale = require_fit(self.mean, self.scale, position, "IndependentNormal", self.order)
         z = normal_columns(key, size(position), shape)
-        candidate = unflatten(self.mean + stretched_rows(self.scale, z, shape), position, shape)
+        candidate = unflatten(mean + stretched_rows(scale, z, shape), position, shape)
         return Candidate(candidate, -0.5 * jnp.sum(z**2, axis=0).reshape(shape))
 
     def __call__(self, noise: Candidate, position: Position) -> tuple[Position, Array]:
-        z = unstretch(self.scale, flatten(position, namespace(noise.log_density)) - self.mean)
+        mean, scale = laid_out(self.mean, position), laid_out(self.scale, position)
+        z = unstretch(scale, flatten(position, namespace(noise.log_density)) - mean)
         return noise.position, -0.5 * (z * z).sum() - noise.log_density
 
 
 @part
 class IndependentUniform:
-    """Independent candidates, uniform on the box from ``low`` to ``high`` in each component."""
+    """Independent candidates, uniform on the box from ``low`` to ``high`` in each component.
 
-    low: Array
-    high: Array
+    Each is a number, a vector, or a dict for positions that are dicts; ``order`` as for `RandomWalk`.
+    """
+
+    low: Any
+    high: Any
+    order: str | None = static(default=None)
 
     is_independent = True
 
     def __post_init__(self) -> None:
+        require_order(self.order, "IndependentUniform")
         set_field(self, "low", vector_of(self.low, "low of IndependentUniform"))
         set_field(self, "high", vector_of(self.high, "high of IndependentUniform"))
-        if not is_concrete((self.low, self.high)):
-            return
+        if not is_concrete((self.low, self.high)) or isinstance(self.low, dict) or isinstance(self.high, dict):
+            return  # by name they are compared where the position is known
         if self.low.ndim and self.high.ndim and self.low.shape != self.high.shape:
             raise ValueError(
                 f"low of IndependentUniform has shape {self.low.shape} but high has shape {self.high.shape}; give each "
                 f"a number or one for each component"
             )
-        if not np.all(self.low < self.high):
-            raise ValueError(
-                f"low of IndependentUniform is {self.low.tolist()}, not below high, {self.high.tolist()}; swap or "
-                f"widen them"
-            )
+        _require_below(self.low, self.high)
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Position:
         require_floating(position, "IndependentUniform")
-        require_size(self.low, position, "low of IndependentUniform")
-        require_size(self.high, position, "high of IndependentUniform")
+        low = require_layout(self.low, position, "low of IndependentUniform", self.order)
+        high = require_layout(self.high, position, "high of IndependentUniform", self.order)
         u = jr.uniform(key, (*shape, size(position)), float)
-        return unflatten(self.low + (self.high - self.low) * u, position, shape)
+        return unflatten(low + (high - low) * u, position, shape)
 
     def __call__(self, noise: Position, position: Position) -> tuple[Position, Array]:
         array_module = namespace(jax.tree.leaves(noise)[0])
         here = flatten(position, array_module)
-        is_inside = ((self.low <= here) & (here <= self.high)).all()
+        low, high = self._box(position)
+        is_inside = ((low <= here) & (here <= high)).all()
         return noise, array_module.where(is_inside, 0.0, -np.inf)
 
     def require_start(self, position: Position) -> None:
         """Refuse to start where no candidate would ever be accepted."""
         here = flatten(position, np)
-        if not np.all((self.low <= here) & (here <= self.high)):
+        low, high = self._box(position)
+        _require_below(low, high)
+        if not np.all((low <= here) & (here <= high)):
             raise ValueError(
                 f"initial is {here.tolist()}, outside the box from low to high of IndependentUniform; start inside it"
             )
+
+    def _box(self, position: Position) -> tuple[Array, Array]:
+        return laid_out(self.low, position), laid_out(self.high, position)
+
+
+def _require_below(low: Array, high: Array) -> None:
+    """Refuse an empty box, where its bounds are known."""
+    if is_concrete((low, high)) and not np.all(np.less(low, high)):
+        raise ValueError(
+            f"low of IndependentUniform is {np.asarray(low).tolist()}, not below high, {np.asarray(high).tolist()}; "
+            f"swap or widen them"
+        )
+
+
+def require_fit(mean: Any, scale: Any, position: Position, name: str, order: str | None) -> tuple[Array, Array]:
+    """Mean and scale for the flat vector of a position; positions that are not floating-point are refused."""
+    require_floating(position, name)
+    return (
+        require_layout(mean, position, f"mean of {name}", order),
+        require_layout(scale, position, f"scale of {name}", order, is_matrix_allowed=True),
+    )
 
 
 @part

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax.numpy as jnp
 import jax.random as jr
 
 from lockstep.arguments import is_number, positive
-from lockstep.flat import flatten, require_floating, require_size, size, unflatten
-from lockstep.parts import is_concrete, namespace, part, set_field
-from lockstep.proposals.independent import Candidate
+from lockstep.flat import flatten, size, unflatten
+from lockstep.parts import is_concrete, namespace, part, set_field, static
+from lockstep.proposals.independent import Candidate, require_fit
+from lockstep.proposals.layout import LEAVES, laid_out, require_order
 from lockstep.proposals.scales import normal_columns, normal_fit, scale_of, stretched_rows, unstretch, vector_of
 from lockstep.types import Array, Key, Position, Shape
 
@@ -25,31 +28,36 @@ class IndependentStudent:
         As for `IndependentNormal`; the scale is that of the normal numbers, before they are stretched by the t.
     degrees
         Degrees of freedom: the fewer, the heavier the tails.
+    order
+        As for `RandomWalk`.
     """
 
-    mean: Array
-    scale: Array
+    mean: Any
+    scale: Any
     degrees: Array = 5.0
+    order: str | None = static(default=None)
 
     is_independent = True
 
     def __post_init__(self) -> None:
+        require_order(self.order, "IndependentStudent")
         set_field(self, "mean", vector_of(self.mean, "mean of IndependentStudent"))
         set_field(self, "scale", scale_of(self.scale, "scale of IndependentStudent"))
         set_field(self, "degrees", positive(self.degrees, "degrees of IndependentStudent"))
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Candidate:
-        require_fit(self.mean, self.scale, position, "IndependentStudent")
+        mean, scale = require_fit(self.mean, self.scale, position, "IndependentStudent", self.order)
         key_normal, key_square = jr.split(key)
         z = normal_columns(key_normal, size(position), shape)
         # A normal vector over the root of an independent χ²/ν.
         z = z / jnp.sqrt(jr.gamma(key_square, self.degrees / 2, shape, float) * (2 / self.degrees)).reshape(-1)
-        candidate = unflatten(self.mean + stretched_rows(self.scale, z, shape), position, shape)
+        candidate = unflatten(mean + stretched_rows(scale, z, shape), position, shape)
         return Candidate(candidate, self._log_density(z, jnp).reshape(shape))
 
     def __call__(self, noise: Candidate, position: Position) -> tuple[Position, Array]:
         array_module = namespace(noise.log_density)
-        z = unstretch(self.scale, flatten(position, array_module) - self.mean)
+        mean, scale = laid_out(self.mean, position), laid_out(self.scale, position)
+        z = unstretch(scale, flatten(position, array_module) - mean)
         return noise.position, self._log_density(z, array_module) - noise.log_density
 
     def _log_density(self, z: Array, array_module: object) -> Array:
@@ -70,38 +78,36 @@ class CrankNicolson:
         As for `IndependentNormal`.
     step
         Above 0, at most 1.
+    order
+        As for `RandomWalk`.
     """
 
-    mean: Array
-    scale: Array
+    mean: Any
+    scale: Any
     step: Array = 0.5
+    order: str | None = static(default=None)
 
     def __post_init__(self) -> None:
+        require_order(self.order, "CrankNicolson")
         set_field(self, "mean", vector_of(self.mean, "mean of CrankNicolson"))
         set_field(self, "scale", scale_of(self.scale, "scale of CrankNicolson"))
         if is_concrete(self.step) and not (is_number(self.step) and 0 < self.step <= 1):
             raise ValueError(f"step of CrankNicolson is {self.step!r}; it must be one number, above 0 and at most 1")
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Array:
-        require_fit(self.mean, self.scale, position, "CrankNicolson")
-        return self.step * stretched_rows(self.scale, normal_columns(key, size(position), shape), shape)
+        _, scale = require_fit(self.mean, self.scale, position, "CrankNicolson", self.order)
+        return self.step * stretched_rows(scale, normal_columns(key, size(position), shape), shape)
 
     def __call__(self, noise: Array, position: Position) -> tuple[Position, Array]:
-        here = flatten(position, namespace(noise)) - self.mean
+        mean, scale = laid_out(self.mean, position), laid_out(self.scale, position)
+        here = flatten(position, namespace(noise)) - mean
         there = (1 - self.step**2) ** 0.5 * here + noise
-        old, new = unstretch(self.scale, here), unstretch(self.scale, there)
-        return unflatten(self.mean + there, position), 0.5 * ((new * new).sum() - (old * old).sum())
+        old, new = unstretch(scale, here), unstretch(scale, there)
+        return unflatten(mean + there, position), 0.5 * ((new * new).sum() - (old * old).sum())
 
     def adapted(self, positions: Position, step: float) -> CrankNicolson:
         """Around the mean and covariance of positions that were seen, with another step."""
         mean, factor = normal_fit(positions)
         if factor is None:
-            return CrankNicolson(self.mean, self.scale, min(1.0, self.step * step))
-        return CrankNicolson(mean, factor, min(1.0, 0.5 * step))
-
-
-def require_fit(mean: Array, scale: Array, position: Position, name: str) -> None:
-    """Refuse positions that are not floating-point, or of another size than the parameters."""
-    require_floating(position, name)
-    require_size(mean, position, f"mean of {name}")
-    require_size(scale, position, f"scale of {name}", is_matrix_allowed=True)
+            return CrankNicolson(self.mean, self.scale, min(1.0, self.step * step), self.order)
+        return CrankNicolson(mean, factor, min(1.0, 0.5 * step), LEAVES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import jax
@@ -14,27 +15,45 @@ import numpy as np
 from lockstep.arguments import real_numbers
 from lockstep.flat import flatten
 from lockstep.parts import is_concrete
+from lockstep.proposals.layout import by_name
 from lockstep.types import Array, Key, Shape
 
 
 def numbers_like(value: Any, name: str) -> Array:
-    """Hyperparameters as a float array, flat if they come with the structure of a position."""
-    if not is_concrete(value):
-        return value
+    """Hyperparameters as a float array, flat if they come with the structure of a position that has no names."""
     is_array = jax.tree_util.all_leaves([value]) or isinstance(value, (list, tuple))
     return real_numbers(value if is_array or not jax.tree.leaves(value) else flatten(value, np), name)
 
 
-def vector_of(value: Any, name: str) -> Array:
-    """A number, or one for each component; an array of the position's shape is flattened like the position."""
-    numbers = numbers_like(value, name)
-    return numbers.reshape(-1) if np.ndim(numbers) > 1 else numbers
+def vector_of(value: Any, name: str) -> Any:
+    """A number, or one for each component, by name if they come in a dict.
+
+    An array of the position's shape is flattened like the position.
+    """
+
+    def checked(value: Any, name: str) -> Array:
+        numbers = numbers_like(value, name)
+        return numbers.reshape(-1) if np.ndim(numbers) > 1 else numbers
+
+    return by_name(value, name, checked, numbers_like) if is_concrete(value) else value
 
 
-def scale_of(value: Any, name: str, is_matrix_allowed: bool = True) -> Array:
-    """A positive number, a vector of them, or a lower triangular factor of a covariance matrix."""
+def scale_of(value: Any, name: str, is_matrix_allowed: bool = True) -> Any:
+    """A positive number, a vector of them (by name in a dict), or a lower triangular factor of a covariance matrix."""
     if not is_concrete(value):
         return value
+    return by_name(value, name, partial(_scale, is_matrix_allowed), positive_numbers)
+
+
+def positive_numbers(value: Any, name: str) -> Array:
+    """A positive number, or an array of them."""
+    numbers = numbers_like(value, name)
+    if not np.all(numbers > 0):
+        raise ValueError(f"{name} is {numbers.tolist()}; it must be positive")
+    return numbers
+
+
+def _scale(is_matrix_allowed: bool, value: Any, name: str) -> Array:
     scale = numbers_like(value, name)
     if scale.ndim == 2 and is_matrix_allowed:
         if scale.shape[0] != scale.shape[1] or not np.array_equal(scale, np.tril(scale)):
@@ -100,6 +119,11 @@ def normal_fit(positions: Any) -> tuple[Array, Array | None]:
     if not np.all(spread > 0) or np.linalg.eigvalsh(covariance / np.outer(spread, spread))[0] < 1e-12:
         return vectors.mean(axis=0), None
     return vectors.mean(axis=0), np.linalg.cholesky(covariance)
+
+
+def first_of(positions: Any) -> Any:
+    """One of positions with leading axes (chains, draws)."""
+    return jax.tree.map(lambda leaf: leaf[0, 0], positions)
 
 
 def as_factor(scale: Array, dimension: int) -> Array:

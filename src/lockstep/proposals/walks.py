@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import jax.random as jr
 import numpy as np
 
-from lockstep.flat import require_floating, require_size, size, unflatten
-from lockstep.parts import part, set_field
-from lockstep.proposals.scales import as_factor, best_walk, normal_fit, scale_of, stretch
+from lockstep.flat import require_floating, size, unflatten
+from lockstep.parts import part, set_field, static
+from lockstep.proposals.layout import LEAVES, laid_out, require_layout, require_order
+from lockstep.proposals.scales import as_factor, best_walk, first_of, normal_fit, scale_of, stretch
 from lockstep.types import Array, Key, Position, Shape
 
 
@@ -20,25 +23,30 @@ class RandomWalk:
     ----------
     scale
         A standard deviation for all components, a vector of them, or a lower triangular Cholesky factor L of the
-        covariance matrix. Components of a structured position are counted in the order of its leaves.
+        covariance matrix. For positions that are dicts, a number for all or a dict with the same keys.
+    order
+        ``"leaves"``: an array counts the components of a dict in the order of ``jax.tree.leaves``, by sorted keys.
 
     Examples
     --------
     >>> import lockstep as ls
     >>> ls.RandomWalk([1.0, 0.1])
     RandomWalk(scale=[1.0, 0.1])
+    >>> walk = ls.RandomWalk({"rate": 1e-4, "size": 100.0})
     """
 
-    scale: Array
+    scale: Any
+    order: str | None = static(default=None)
 
     def __post_init__(self) -> None:
+        require_order(self.order, "RandomWalk")
         set_field(self, "scale", scale_of(self.scale, "scale of RandomWalk"))
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Position:
         require_floating(position, "RandomWalk")
-        require_size(self.scale, position, "scale of RandomWalk", is_matrix_allowed=True)
+        scale = require_layout(self.scale, position, "scale of RandomWalk", self.order, is_matrix_allowed=True)
         z = jr.normal(key, (*shape, size(position)), float)
-        return unflatten(stretch(self.scale, z), position, shape)
+        return unflatten(stretch(scale, z), position, shape)
 
     def __call__(self, noise: Position, position: Position) -> tuple[Position, Array]:
         return _add(position, noise), 0.0
@@ -47,24 +55,29 @@ class RandomWalk:
         """With the covariance of positions that were seen, and a step in units of what suits a normal target."""
         mean, factor = normal_fit(positions)
         if factor is None:
-            return RandomWalk(step * as_factor(self.scale, len(mean)))
-        return RandomWalk(step * best_walk(len(mean)) * factor)
+            return RandomWalk(step * as_factor(laid_out(self.scale, first_of(positions)), len(mean)), LEAVES)
+        return RandomWalk(step * best_walk(len(mean)) * factor, LEAVES)
 
 
 @part
 class UniformWalk:
-    """Uniform random walk: θ' = θ + half_width · u, u uniform on [-1, 1] in each component."""
+    """Uniform random walk: θ' = θ + half_width · u, u uniform on [-1, 1] in each component.
 
-    half_width: Array
+    ``half_width`` is a number, a vector, or a dict for positions that are dicts; ``order`` as for `RandomWalk`.
+    """
+
+    half_width: Any
+    order: str | None = static(default=None)
 
     def __post_init__(self) -> None:
+        require_order(self.order, "UniformWalk")
         set_field(self, "half_width", scale_of(self.half_width, "half_width of UniformWalk", is_matrix_allowed=False))
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Position:
         require_floating(position, "UniformWalk")
-        require_size(self.half_width, position, "half_width of UniformWalk")
+        half_width = require_layout(self.half_width, position, "half_width of UniformWalk", self.order)
         u = jr.uniform(key, (*shape, size(position)), float, -1.0, 1.0)
-        return unflatten(self.half_width * u, position, shape)
+        return unflatten(half_width * u, position, shape)
 
     def __call__(self, noise: Position, position: Position) -> tuple[Position, Array]:
         return _add(position, noise), 0.0
@@ -73,9 +86,10 @@ class UniformWalk:
         """With half widths from the spread of positions that were seen, and a step as for `RandomWalk`."""
         mean, factor = normal_fit(positions)
         if factor is None:
-            return UniformWalk(step * np.broadcast_to(self.half_width, mean.shape))
+            half_width = laid_out(self.half_width, first_of(positions))
+            return UniformWalk(step * np.broadcast_to(half_width, mean.shape), LEAVES)
         spread = np.sqrt(3 * np.sum(factor**2, axis=1))
-        return UniformWalk(step * best_walk(len(factor)) * spread)
+        return UniformWalk(step * best_walk(len(factor)) * spread, LEAVES)
 
 
 def _add(position: Position, increment: Position) -> Position:

@@ -59,6 +59,7 @@ class Noisily:
 
     is_random = True
     exact_when = "exp(log_estimate) is a non-negative, unbiased estimate of the density up to a constant"
+    when_stuck = "give the estimate more particles or samples (the standard deviation of its logarithm is best near 1)"
 
     def __post_init__(self) -> None:
         set_field(self, "log_estimate", wrapped(Scalar, self.log_estimate, "log_estimate"))
@@ -114,6 +115,15 @@ class Carried:
     @property
     def is_memory_random(self) -> bool:
         return self.evaluate.is_random
+
+    @property
+    def when_stuck(self) -> str | None:
+        """What helps chains that do not leave an estimate that came out too high."""
+        own: str | None = getattr(self.evaluate, "when_stuck", None)
+        if own is None or not isinstance(self.evaluate, Noisily):
+            return own
+        is_near = "a correlation nearer to 1" if self.correlation is not None else "correlation=0.99 with normal noise"
+        return f"{own}, or {is_near}"
 
     @property
     def exact_when(self) -> str:

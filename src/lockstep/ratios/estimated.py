@@ -32,6 +32,11 @@ class Estimated:
             )
 
     @property
+    def when_stuck(self) -> str | None:
+        """A penalty grows with the variance of the estimate."""
+        return "take more samples (count)" if self.rule.needs_variance else None
+
+    @property
     def exact_when(self) -> str | None:
         return self.rule.exact_when(self.estimator)
 

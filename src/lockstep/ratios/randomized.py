@@ -35,6 +35,11 @@ class Randomized:
         return self.base is not None and getattr(self.base, "is_memory_random", True)
 
     @property
+    def when_stuck(self) -> str | None:
+        """What helps its base, or the randomization."""
+        return getattr(self.base, "when_stuck", None) or getattr(self.randomization, "when_stuck", None)
+
+    @property
     def exact_when(self) -> str | None:
         own = getattr(self.randomization, "exact_when", None)
         base = "always" if self.base is None else getattr(self.base, "exact_when", None)

@@ -22,6 +22,7 @@ class Universal:
     bound: Array
 
     is_memory_random = False
+    when_stuck = "take more samples, so that a smaller bound holds"
     exact_when = (
         "no error of the estimate is above `bound`, and the errors have the same law at every pair of positions, the "
         "pair of a position with itself included"

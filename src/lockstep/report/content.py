@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import base64
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from lockstep.coupling import CoupledInfo, Pair, ShadowedInfo
+from lockstep.coupling import CoupledInfo, ShadowedInfo
+from lockstep.sampling.names import Component, components
 from lockstep.sampling.problems import infos
-from lockstep.sampling.run import named_arrays
 
 MOST_COMPONENTS = 24
 MOST_POINTS = 600_000  # of all traces together
@@ -19,25 +19,6 @@ DENSITY_POINTS = 96
 DENSITY_DRAWS = 20_000
 WINDOWS = 100
 MOST_MARKS = 4000
-
-
-class Component(NamedTuple):
-    """One number of a position: its name and its values, arrays (chains, draws) for each leg of a coupled run."""
-
-    name: str
-    legs: tuple[np.ndarray, ...]
-
-
-def components(run: Any) -> list[Component]:
-    """The components of all positions, in the order of their names."""
-    legs = run.positions if isinstance(run.positions, Pair) else (run.positions,)
-    arrays = [named_arrays(leg) for leg in legs]
-    found = []
-    for name, first in arrays[0].items():
-        for index in np.ndindex(first.shape[2:]):
-            label = name + (f"[{', '.join(map(str, index))}]" if index else "")
-            found.append(Component(label, tuple(leg[name][(slice(None), slice(None), *index)] for leg in arrays)))
-    return found
 
 
 def plots(run: Any) -> dict[str, Any]:

@@ -8,12 +8,12 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-import numpy as np
-
 from lockstep.parts import show
-from lockstep.report.content import MOST_COMPONENTS, components, plots
-from lockstep.report.findings import findings, is_suspicious
+from lockstep.report.content import MOST_COMPONENTS, plots
 from lockstep.report.html import base_style, definitions, items, resource
+from lockstep.sampling.convergence import is_suspicious
+from lockstep.sampling.names import components
+from lockstep.sampling.table import number
 
 MOST_ROWS = 200
 
@@ -40,7 +40,7 @@ def write_report(run: Any, path: Any) -> Path:
         style=base_style() + resource("page.css"),
         title=html.escape(_title(run)),
         lead=html.escape(_lead(run)),
-        findings=items(findings(run, summary)),
+        findings=items(map(_sentence, summary.findings)),
         table=_table(summary.table),
         facts=definitions(_facts(run)),
         data=json.dumps(plots(run), allow_nan=False).replace("</", "<\\/"),
@@ -72,8 +72,8 @@ def _table(table: Any) -> str:
     rows = []
     for label, row in table.head(MOST_ROWS).iterrows():
         cells = "".join(
-            f'<td data-name="{html.escape(str(column))}"{_kind(column, value)}>{html.escape(_number(value))}</td>'
-            for column, value in row.items()
+            f'<td data-name="{html.escape(name)}"{_kind(name, value)}>{html.escape(number(name, value, row))}</td>'
+            for name, value in row.items()
         )
         rows.append(f"<tr><th scope='row'>{html.escape(str(label))}</th>{cells}</tr>")
     more = f"<p>{len(table) - MOST_ROWS:,} more rows are left out.</p>" if len(table) > MOST_ROWS else ""
@@ -85,8 +85,8 @@ def _kind(column: Any, value: Any) -> str:
     return ' class="far"' if is_suspicious(str(column), value) else ""
 
 
-def _number(value: Any) -> str:
-    return f"{value:,.4g}" if isinstance(value, (float, np.floating)) else str(value)
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
 
 
 def _facts(run: Any) -> dict[str, str]:

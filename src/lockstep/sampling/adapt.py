@@ -48,6 +48,7 @@ def adapted(
     # Scales get their final shape at once, so that all windows share one compiled program.
     kernel = _replaced(kernel, jax.tree.map(lambda leaf: np.asarray(leaf)[:1, None], state.position), np.ones(()))
     with Progress(warmup * chains, "warm-up", progress) as shown:
+        shown.say(driver_of(canonical(kernel, "kernel")).BEGINNING)
         for number, (start, steps) in enumerate(_windows(warmup)):
             state, positions, acceptance = _run(kernel, chain_keys, state, start, steps)
             past.append(positions)

@@ -194,6 +194,8 @@ def run_chains(task: Task, progress: bool | None, is_collected: bool = True) -> 
         kernel = canonical(task.kernel, "kernel")
         key_start, key_run = jr.split(jr.key(task.seed))
         keys = chain_keys(key_run, np.arange(task.first, task.first + task.count))
+        shown = stack.enter_context(Progress(task.updates, "sampling", progress))
+        shown.say(driver_of(kernel).BEGINNING)
         state = initial_states(kernel, task.initial, task.chains, key_start, task.first, task.count)
         point, writer = Point(0, state, None, Totals()), None
         collector = Collector(task.count, task.draws) if is_collected else None
@@ -204,7 +206,7 @@ def run_chains(task: Task, progress: bool | None, is_collected: bool = True) -> 
             for segment in writer.segments if collector is not None else ():
                 if segment.draws:
                     collector.add(read_output(segment))  # type: ignore[union-attr]
-        shown = stack.enter_context(Progress(task.updates, "sampling", progress, point.step * task.count))
+        shown.begin(point.step * task.count)
         stop = stack.enter_context(Stop(shown.is_shown, task.stop_file))
         keepers = [keeper for keeper in (collector, writer) if keeper is not None]
         point = drive(kernel, keys, point, task, keepers, shown, stop, began)

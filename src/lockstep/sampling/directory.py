@@ -27,6 +27,7 @@ from lockstep.warning import warn
 
 FORMAT = 1
 NAME = "run.json"
+TEXTS = ("exact_when", "error", "remedy")  # of what is known of the kernel
 MOST_BYTES = 2**26  # of draws that wait to be written
 LEAST_SECONDS, MOST_SECONDS, SHARE = 2.0, 300.0, 0.01  # a segment is about this share of the run so far
 
@@ -70,14 +71,14 @@ def read_record(directory: Path) -> Record:
     if not (isinstance(configuration, dict) and isinstance(about, dict) and isinstance(versions, dict)):
         raise DamagedError(f"{directory / NAME} is no description of a run")
     # Texts that are shown: no escape sequences of a terminal.
-    texts = {name: None if about.get(name) is None else _printable(about[name]) for name in ("exact_when", "error")}
+    texts = {name: None if about.get(name) is None else _printable(about[name]) for name in TEXTS}
     point = (
         {_printable(k): _printable(v) for k, v in inner.items()}
         if isinstance(inner := about.get("point"), dict)
         else None
     )
     shown = {"kernel": _printable(about.get("kernel")), **texts, "point": point}
-    return Record(configuration, shown, versions, _digest(configuration))
+    return Record(configuration, shown, versions, _digest({"configuration": configuration, "about": about}))
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from typing import Any
 
 from lockstep.sampling.archive import TEMPORARY
 from lockstep.sampling.errors import StorageError
-from lockstep.sampling.run import named_arrays
+from lockstep.sampling.names import named_arrays
 
 
 def to_netcdf(run: Any, path: Path) -> Path:

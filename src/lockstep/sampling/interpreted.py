@@ -24,6 +24,7 @@ from lockstep.sampling.hosting import hosted, on_host
 from lockstep.types import Key, Noise, Position
 
 FEWEST_STEPS = 1  # of a block: one call of a black box may take minutes
+BEGINNING = "first update"
 MOST_CELLS = 64  # of a block, whose records are Python objects
 
 

@@ -50,7 +50,10 @@ def status(directory: str | PathLike[str]) -> Status:
     path = require_directory(Path(directory))
     record = read_record(path)
     places = [path] if GROUPED not in record.configuration else _groups(path)
-    parts = [read_segments(place, read_record(place).digest) for place in places]
+    records = [read_record(place) for place in places]
+    if any(inner.about[name] != record.about[name] for inner in records for name in ("exact_when", "error")):
+        raise DamagedError(f"{path / NAME} says other things of the kernel than those of its groups; restore it")
+    parts = [read_segments(place, inner.digest) for place, inner in zip(places, records, strict=True)]
     lasts = [segments[-1] for segments in parts if segments]
     is_whole = len(lasts) == _group_count(record)
     return Status(
@@ -84,6 +87,9 @@ def load(directory: str | PathLike[str]) -> Run:
         raise NoRunError(f"{found.directory} holds no draws yet")
     output = read_parts(found.parts, found.draws)
     get = found.record.get
+    chains = jax.tree.leaves(output.positions)[0].shape[0]
+    if chains != get("chains"):
+        raise DamagedError(f"{found.directory / NAME} says {get('chains')} chains, and the segments hold {chains}")
     return Run(
         *output,
         None,

@@ -50,7 +50,9 @@ def told_of_bad(leg: Info, thin: int, more: str = "") -> str | None:
     if not bad:
         return None
     share, infinite = f"{bad / (updates * _width(leg)):.2%}", f". {_INFINITE}" if _infinite(leg) else ""
-    return f"{bad:,} log ratios ({share}) were {_kinds(leg, bad)}, so that their candidates were refused{more}{infinite}"
+    return (
+        f"{bad:,} log ratios ({share}) were {_kinds(leg, bad)}, so that their candidates were refused{more}{infinite}"
+    )
 
 
 _INFINITE = (

@@ -18,7 +18,7 @@ class Progress:
 
     def __init__(self, total: int, what: str, show: bool | None, begun: int = 0) -> None:
         self.total, self.what, self.begun = total, what, min(begun, total)
-        self.started = self.last_line = time.monotonic()
+        self.started = self.last_line = time.monotonic()  # from here on speed is measured
         self.is_terminal = sys.stderr.isatty()
         self.is_shown = self.is_terminal if show is None else show
         self.last_done = -1
@@ -40,6 +40,19 @@ class Progress:
             self.bar.start()
             self.task = self.bar.add_task(self.what, total=self.total, completed=self.begun, note="")
         return self
+
+    def say(self, what: str) -> None:
+        """Say at once what is being done before anything is done."""
+        if self.bar is not None:
+            self.bar.update(self.task, note=what)
+        elif self.is_shown:
+            print(f"{self.what}: {what}", file=sys.stderr, flush=True)
+
+    def begin(self, begun: int) -> None:
+        """Say how much was done before; what is done from now on counts for the speed."""
+        self.begun, self.started = min(begun, self.total), time.monotonic()
+        if self.bar is not None:
+            self.bar.update(self.task, completed=self.begun)
 
     def update(self, done: int, note: str = "") -> None:
         """Say that ``done`` of the total is done; ``note`` is a short text beside it."""

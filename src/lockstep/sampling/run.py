@@ -11,6 +11,7 @@ import jax
 import numpy as np
 
 from lockstep.coupling import Pair
+from lockstep.sampling.names import named_arrays
 from lockstep.sampling.problems import infos
 from lockstep.sampling.summary import Summary, about, summarize
 from lockstep.types import Position
@@ -119,15 +120,3 @@ class Run:
             "thin": self.thin,
             "sampling_time": self.seconds,
         }
-
-
-def named_arrays(tree: Any) -> dict[str, np.ndarray]:
-    """The leaves of a tree by name; a position that is one array is called ``position``."""
-    leaves = jax.tree_util.tree_flatten_with_path(tree)[0]
-    return {_name(path): np.asarray(leaf) for path, leaf in leaves}
-
-
-def _name(path: tuple[Any, ...]) -> str:
-    names = [str(getattr(key, "name", getattr(key, "key", getattr(key, "idx", key)))) for key in path]
-    name = "_".join(names) or "position"
-    return f"position_{name}" if name[0].isdigit() else name

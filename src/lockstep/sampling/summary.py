@@ -6,7 +6,10 @@ import dataclasses
 import warnings
 from typing import Any
 
+from lockstep.coupling import CoupledInfo, ShadowedInfo
+from lockstep.sampling.convergence import good_news, problems, remedy
 from lockstep.sampling.problems import infos, told_of_bad
+from lockstep.sampling.table import table_of, written
 from lockstep.warning import LockstepWarning
 
 
@@ -14,6 +17,8 @@ from lockstep.warning import LockstepWarning
 class Summary:
     """A table with a row for each component, findings in plain words, and the predicted separation.
 
+    The table holds full precision; what is printed has the digits that the Monte Carlo error gives a meaning to. The
+    findings begin with the worst: ratios that decided nothing, chains that stick, disagree or are too short.
     ``prediction`` is None for exact kernels, and where there is none.
     """
 
@@ -22,29 +27,39 @@ class Summary:
     prediction: Any = None
 
     def __repr__(self) -> str:
-        return "\n".join([self.table.to_string(), *self.findings])
+        return "\n".join([written(self.table).to_string(), *self.findings])
 
 
 def about(kernel: Any) -> dict[str, Any]:
     """What a reader without the kernel would like to know of it: its text, when it is exact, or its error."""
     error = getattr(getattr(getattr(kernel, "ratio", None), "rule", None), "error", None)
-    return {"kernel": repr(kernel), "exact_when": getattr(kernel, "exact_when", None), "error": error}
+    exact_when = getattr(kernel, "exact_when", None)
+    return {"kernel": repr(kernel), "exact_when": exact_when, "error": error, "remedy": remedy(kernel)}
 
 
 def summarize(run: Any) -> Summary:
     """The summary of a run."""
-    import arviz_stats
-
-    updates = run.chains * run.draws * run.thin
-    findings = [f"acceptance {run.acceptance:.3f} over {updates:,} updates of {run.chains} chains"]
+    table = table_of(run)
+    findings = [told for leg in infos(run.info) if (told := told_of_bad(leg, run.thin))]
+    findings += [*problems(run, table), *_separated(run)]
     exact_when = run.about.get("exact_when")
     if exact_when is not None:
         prediction, sentence = None, "exact kernel" + ("" if exact_when == "always" else f", when {exact_when}")
     else:
         prediction, sentence = _predicted(run)
-    findings.append(sentence)
-    findings += [told for leg in infos(run.info) if (told := told_of_bad(leg, run.thin))]
-    return Summary(arviz_stats.summary(run.to_datatree()), tuple(findings), prediction)
+    findings += [sentence, *good_news(table)]
+    updates = run.chains * run.draws * run.thin
+    findings.append(f"acceptance {run.acceptance:.3f} over {updates:,} updates of {run.chains} chains")
+    return Summary(table, tuple(findings), prediction)
+
+
+def _separated(run: Any) -> list[str]:
+    """What a run of coupled kernels measured."""
+    if not isinstance(run.info, (CoupledInfo, ShadowedInfo)):
+        return []
+    from lockstep.separation.sentences import sentences
+
+    return sentences(run)
 
 
 def _predicted(run: Any) -> tuple[Any, str]:

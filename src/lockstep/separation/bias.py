@@ -150,7 +150,7 @@ def reference_of(run: Any, kernel: MetropolisHastings, times: int) -> Metropolis
 
 def _means(functions: Any) -> Callable[[Any], dict[str, np.ndarray]]:
     """From positions of shape (chains, draws, …) to named arrays (chains, draws), one for each mean."""
-    from lockstep.sampling.run import named_arrays
+    from lockstep.sampling.names import named_arrays
 
     if functions is not None and not callable(functions) and not isinstance(functions, dict):
         raise TypeError(f"functions is {functions!r}; give a function of a position, or a dict of functions by name")

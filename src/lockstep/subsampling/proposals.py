@@ -6,6 +6,7 @@ from typing import Any
 
 from lockstep.kernel import require_protocol
 from lockstep.proposals import CrankNicolson, IndependentNormal, IndependentStudent
+from lockstep.proposals.layout import LEAVES
 from lockstep.subsampling.diagnosis import Diagnosis, diagnose
 from lockstep.subsampling.mode import Mode
 from lockstep.subsampling.modes import around, other_modes
@@ -34,9 +35,9 @@ def choose_proposal(proposal: Any, name: str | None, estimator: Any, mode: Mode)
     the choice is ours and there are several modes: independent draws around all of them.
     """
     ready: dict[str, list[Any]] = {
-        "normal": [IndependentNormal(mode.mean, mode.factor)],
-        "student": [IndependentStudent(mode.mean, mode.factor)],
-        "crank_nicolson": [CrankNicolson(mode.mean, mode.factor, step) for step in STEPS],
+        "normal": [IndependentNormal(mode.mean, mode.factor, order=LEAVES)],
+        "student": [IndependentStudent(mode.mean, mode.factor, order=LEAVES)],
+        "crank_nicolson": [CrankNicolson(mode.mean, mode.factor, step, LEAVES) for step in STEPS],
     }
     if proposal is None and name is None:
         others = other_modes(estimator.log_likelihood, estimator.rows, estimator.log_prior, mode)
