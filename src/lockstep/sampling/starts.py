@@ -10,10 +10,12 @@ import jax.random as jr
 import numpy as np
 
 from lockstep.arguments import shapes
+from lockstep.coupling import Pair
 from lockstep.functions import Function
 from lockstep.parts import is_floating, is_key, part
 from lockstep.precision import canonical
 from lockstep.sampling.drivers import driver_of
+from lockstep.sampling.names import require_names
 from lockstep.sampling.problems import placed_kernels
 from lockstep.types import Key, Position, describe, one_of
 
@@ -39,6 +41,8 @@ def initial_states(kernel: Any, initial: Any, chains: int, key: Key, first: int 
         raise ValueError(f"initial is {initial!r}, which holds no number; give a position")
     if any(is_key(leaf) for leaf in leaves):
         raise TypeError("initial is a random key; give a position, or a function of a key that draws one")
+    for leg in positions if isinstance(positions, Pair) else (positions,):
+        require_names(jax.tree.map(lambda leaf: leaf[0], leg))
     _require_finite(positions, positions, chains, "initial holds {value} in the position", "give finite numbers")
     keys = chain_keys(key_memory, np.arange(group.start, group.stop))
     _require_proposable(kernel, positions, chains, keys[0])
