@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from os import PathLike, fspath
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -46,13 +48,47 @@ def real_numbers(value: Any, name: str) -> Any:
     return numbers.astype(float)
 
 
-def whole(value: Any, name: str, least: int, most: int | None = None) -> int:
-    """A whole number that is large enough (and not too large), or an error that names it."""
+MOST = 2**31 - 1  # of anything that is counted
+MOST_SEED = 2**63 - 1
+
+
+def whole(value: Any, name: str, least: int, most: int = MOST) -> int:
+    """A whole number that is large enough and not too large, or an error that names it."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
         raise ValueError(f"{name} is {value!r}; it must be a whole number, at least {least}")
-    if most is not None and value > most:
+    if value > most:
         raise ValueError(f"{name} is {value!r}; it must be a whole number, at most {most}")
     return int(value)
+
+
+def flag(value: Any, name: str, is_none_allowed: bool = False) -> Any:
+    """True or False (or None), or an error that names it."""
+    if isinstance(value, (bool, np.bool_)) or (value is None and is_none_allowed):
+        return value
+    raise TypeError(f"{name} is {value!r}; it must be True{', False or None' if is_none_allowed else ' or False'}")
+
+
+def require_run(run: Any) -> None:
+    """Refuse what is no run."""
+    if not hasattr(run, "positions") or not hasattr(run, "info"):
+        raise TypeError(f"run must be what ls.sample or ls.load returned, not {run!r}")
+
+
+def path_of(value: Any, name: str) -> Path:
+    """A path that is not empty, or an error that names it."""
+    if not isinstance(value, (str, PathLike)) or isinstance(fspath(value), bytes):
+        raise TypeError(f"{name} is {value!r}; it must be a path")
+    if not fspath(value) or "\0" in fspath(value):
+        raise ValueError(f"{name} is {value!r}, which is no path; '.' is the directory that one is in")
+    return Path(value)
+
+
+def law_of(weights: Any, name: str) -> np.ndarray:
+    """Weights of a finite law, so that they sum to 1."""
+    found = real_numbers(weights, name)
+    if not np.all(found > -1e-9) or not found.sum() > 0:
+        raise ValueError(f"{name} is {found.tolist()}; it must be weights, at least 0 and not all 0")
+    return np.asarray(found / found.sum())
 
 
 def shapes(tree: Any) -> str:

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
+from lockstep.arguments import real_numbers
 from lockstep.coupling import Coupled, Shadowed
 from lockstep.kernel import require_protocol
 from lockstep.parts import choose, is_alike, is_concrete, part, set_field, static
@@ -97,7 +98,7 @@ class Mixture:
         count = len(self.kernels)
         weights = np.full(count, 1 / count) if self.weights is None else self.weights
         if is_concrete(weights):
-            weights = np.asarray(weights, float)
+            weights = real_numbers(weights, "weights of Mixture")
             if weights.shape != (count,) or not np.all(weights > 0) or not np.isclose(weights.sum(), 1):
                 raise ValueError(
                     f"weights of Mixture are {weights.tolist()}; give {count} positive numbers that sum to 1"

@@ -10,7 +10,7 @@ import numpy as np
 from lockstep.advice.advice import RULES, Advice, Option
 from lockstep.advice.findings import findings_of, problems_of
 from lockstep.advice.pilot import Look, Pilot
-from lockstep.arguments import positive, whole
+from lockstep.arguments import MOST_SEED, positive, whole
 from lockstep.estimators.combinations import TwoSided
 from lockstep.estimators.samples import require_estimator
 from lockstep.kernel import require_protocol
@@ -74,7 +74,7 @@ def advise(
     """
     require_estimator(estimator, "estimator")
     require_protocol(proposal, Proposal, "proposal", "a proposal such as ls.RandomWalk(scale)")
-    draws, seed = whole(draws, "draws", 1), whole(seed, "seed", 0)
+    draws, seed = whole(draws, "draws", 1), whole(seed, "seed", 0, MOST_SEED)
     separations = positive(separations, "separations")
     if not hasattr(estimator, "with_count"):
         raise TypeError(

@@ -8,12 +8,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from lockstep.arguments import law_of, real_numbers
 from lockstep.boxes import called_back, own_errors
 from lockstep.check.law import Law, as_law
 from lockstep.compose import Cycle, Mixture
 from lockstep.kernel import MetropolisHastings
 from lockstep.precision import canonical, double_precision
 from lockstep.types import Array, describe, one_of
+
+SUM_TOLERANCE = 1e-6
 
 
 def transition_matrix(kernel: Any, states: Any, law: Any = None) -> np.ndarray:
@@ -130,29 +133,43 @@ def _composed(kernel: Any, states: Any, law: Any) -> np.ndarray:
 
 
 def stationary(matrix: Any) -> np.ndarray:
-    """The stationary probabilities of a transition matrix."""
-    matrix = np.asarray(matrix)
+    """The stationary probabilities of a transition matrix, whose rows sum to 1."""
+    matrix = _stochastic(matrix)
     equations = np.vstack([matrix.T - np.eye(len(matrix)), np.ones(len(matrix))])
     return np.linalg.lstsq(equations, np.eye(len(matrix) + 1)[-1], rcond=None)[0]
 
 
 def stationarity_error(matrix: Any, weights: Any) -> float:
     """The largest entry of ``abs(π P - π)``, for π proportional to ``weights``."""
-    pi = np.asarray(weights, float) / np.sum(weights)
+    pi = law_of(weights, "weights")
     return float(np.max(np.abs(pi @ matrix - pi)))
 
 
 def balance_error(matrix: Any, weights: Any) -> float:
     """The largest violation of detailed balance, ``abs(π_i P_ij - π_j P_ji)``."""
-    pi = np.asarray(weights, float) / np.sum(weights)
+    pi = law_of(weights, "weights")
     flow = pi[:, None] * np.asarray(matrix)
     return float(np.max(np.abs(flow - flow.T)))
 
 
 def total_variation(first: Any, second: Any) -> float:
     """The total variation distance of two laws, given by weights."""
-    first, second = (np.asarray(w, float) / np.sum(w) for w in (first, second))
+    first, second = law_of(first, "first"), law_of(second, "second")
+    if first.shape != second.shape:
+        raise ValueError(f"first has shape {first.shape} and second {second.shape}; give laws of the same states")
     return float(np.sum(np.abs(first - second)) / 2)
+
+
+def _stochastic(matrix: Any) -> np.ndarray:
+    found = np.asarray(real_numbers(matrix, "matrix"))
+    if found.ndim != 2 or found.shape[0] != found.shape[1]:
+        raise ValueError(f"matrix has shape {found.shape}; it must be square")
+    if not np.all(found > -SUM_TOLERANCE) or not np.allclose(found.sum(axis=1), 1, rtol=0, atol=SUM_TOLERANCE):
+        sums = found.sum(axis=1)
+        raise ValueError(
+            f"matrix has rows that sum to {sums.min():.6g} … {sums.max():.6g}; each must be a law, and sum to 1"
+        )
+    return found
 
 
 def _accept(log_ratio: Array) -> Array:

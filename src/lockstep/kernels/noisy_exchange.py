@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from lockstep.arguments import flag
 from lockstep.boxes import returning
 from lockstep.estimators import log_mean_exp, two_sided as make_two_sided
 from lockstep.functions import Function, Scalar, wrapped
@@ -90,6 +91,6 @@ def noisy_exchange(
         posterior_of(log_prior, log_likelihood, data), wrapped(Function, returning(simulate, data), "simulate")
     )
     estimator = log_mean_exp(Scalar(weight, "log_prior + log_likelihood"), count, draw)
-    if not two_sided or estimator.count == 1:
+    if not flag(two_sided, "two_sided") or estimator.count == 1:
         return MetropolisHastings(proposal, Estimated(estimator, plug_in))
     return MetropolisHastings(proposal, Estimated(make_two_sided(estimator), corrected))

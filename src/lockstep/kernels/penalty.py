@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from lockstep.arguments import flag
 from lockstep.kernel import MetropolisHastings
 from lockstep.ratios import Estimated
 from lockstep.rules import penalty as plain, penalty_series
@@ -44,6 +45,6 @@ def penalty(estimator: Any, proposal: Proposal, series: bool = False) -> Metropo
     ----------
     Ceperley and Dewing (1999), J. Chem. Phys. 110.
     """
-    if series and getattr(estimator, "is_variance_known", False):
+    if flag(series, "series") and getattr(estimator, "is_variance_known", False):
         raise ValueError("series is for a variance that is estimated; that of this estimator is known: leave it out")
     return MetropolisHastings(proposal, Estimated(estimator, penalty_series if series else plain))

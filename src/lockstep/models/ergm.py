@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import jax
@@ -63,7 +63,7 @@ class ERGM:
         directed: bool | None = None,
         toggles: int | None = None,
     ) -> None:
-        if isinstance(terms, (str, Term)) or not terms:
+        if isinstance(terms, (str, Term)) or not isinstance(terms, Iterable) or not terms:
             raise TypeError(f"terms of ERGM is {terms!r}; it must be a list of terms, such as ['edges', 'triangles']")
         self.is_directed = _is_directed(graph) if directed is None else bool(directed)
         self.data = None if graph is None else adjacency(graph, self.is_directed)

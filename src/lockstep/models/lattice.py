@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from lockstep.arguments import whole
+from lockstep.arguments import flag, whole
 from lockstep.types import Array, Shape
 
 
@@ -22,6 +22,7 @@ class Adjacency(NamedTuple):
 
 def shape_of(shape: Any, is_periodic: bool, name: str) -> tuple[int, int]:
     """Rows and columns, refused if they are none; a lattice that is periodic needs three of each."""
+    flag(is_periodic, f"periodic of {name}")
     if not isinstance(shape, (tuple, list, np.ndarray)) or len(shape) != 2:
         raise ValueError(f"shape of {name} is {shape!r}; it must be a pair (rows, columns)")
     rows, columns = (whole(length, f"shape of {name}", 1) for length in shape)

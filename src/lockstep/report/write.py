@@ -8,9 +8,11 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+from lockstep.arguments import path_of, require_run
 from lockstep.parts import show
 from lockstep.report.content import MOST_COMPONENTS, plots
 from lockstep.report.html import base_style, definitions, items, resource
+from lockstep.sampling.archive import commit
 from lockstep.sampling.convergence import is_suspicious
 from lockstep.sampling.names import components
 from lockstep.sampling.table import number
@@ -31,9 +33,8 @@ def write_report(run: Any, path: Any) -> Path:
     path
         The file to write; in a directory, ``report.html``.
     """
-    if not hasattr(run, "positions") or not hasattr(run, "info"):
-        raise TypeError(f"run must be what ls.sample or ls.load returned, not {run!r}")
-    path = Path(path)
+    require_run(run)
+    path = path_of(path, "path")
     path = path / "report.html" if path.is_dir() else path
     summary = run.summary()
     page = Template(resource("page.html")).substitute(
@@ -43,11 +44,12 @@ def write_report(run: Any, path: Any) -> Path:
         findings=items(map(_sentence, summary.findings)),
         table=_table(summary.table),
         facts=definitions(_facts(run)),
-        data=json.dumps(plots(run), allow_nan=False).replace("</", "<\\/"),
+        # Nothing in the data can end the script, or begin another.
+        data=json.dumps(plots(run), allow_nan=False).replace("<", r"\u003c"),
         script=resource("plots.js"),
     )
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(page, encoding="utf-8")
+    commit(path, lambda file: file.write(page.encode()))  # a link is replaced, never followed
     return path
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import secrets
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -46,7 +47,7 @@ def write_json(path: Path, value: Any) -> None:
 
 def commit(path: Path, write: Callable[[BinaryIO], Any]) -> None:
     """Write a file that is there as a whole or not at all."""
-    temporary = path.with_name(f"{path.name}.{os.getpid()}{TEMPORARY}")
+    temporary = temporary_of(path)
     try:
         try:
             with temporary.open("xb") as file:
@@ -63,6 +64,11 @@ def commit(path: Path, write: Callable[[BinaryIO], Any]) -> None:
             f"{path} could not be written ({error.strerror or error}). What was committed before is intact: make room "
             f"or give permission, then call again with the same arguments to go on"
         ) from error
+
+
+def temporary_of(path: Path) -> Path:
+    """A name beside a file that no other process, past or present, has."""
+    return path.with_name(f"{path.name}.{os.getpid()}-{secrets.token_hex(4)}{TEMPORARY}")
 
 
 def sync_directory(path: Path) -> None:

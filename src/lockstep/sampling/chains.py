@@ -13,7 +13,7 @@ import jax
 import jax.random as jr
 import numpy as np
 
-from lockstep.arguments import whole
+from lockstep.arguments import MOST_SEED, flag, path_of, whole
 from lockstep.host import raised_here
 from lockstep.kernel import require_protocol
 from lockstep.precision import canonical, double_precision
@@ -35,7 +35,8 @@ from lockstep.sampling.totals import Totals
 from lockstep.types import Kernel
 
 SECONDS_PER_BLOCK = 1.0
-MOST_SEED = 2**63 - 1
+MOST_STEPS = 2**38  # of a chain: cells of noise are numbered with 32 bits
+MOST_CHAINS = 2**24
 
 
 def sample(
@@ -128,15 +129,21 @@ def make_task(
 ) -> Task:
     """The arguments of a run, checked, with its kernel fitted and adapted."""
     require_protocol(kernel, Kernel, "kernel", "a kernel such as ls.standard(log_density, proposal)")
-    draws, chains = whole(draws, "draws", 1), whole(chains, "chains", 1)
-    warmup, thin = whole(warmup, "warmup", 0), whole(thin, "thin", 1)
+    draws, chains = whole(draws, "draws", 1, MOST_STEPS), whole(chains, "chains", 1, MOST_CHAINS)
+    warmup, thin = whole(warmup, "warmup", 0, MOST_STEPS), whole(thin, "thin", 1, MOST_STEPS)
+    if warmup + draws * thin > MOST_STEPS:
+        raise ValueError(
+            f"draws is {draws:,}, which with thin={thin:,} and warmup={warmup:,} takes more updates of a chain than "
+            f"there is noise for, {MOST_STEPS:,}; take fewer"
+        )
     seed = whole(seed, "seed", 0, most=MOST_SEED)
-    path = None if directory is None else Path(directory)
+    flag(progress, "progress", is_none_allowed=True)
+    path = None if directory is None else path_of(directory, "directory")
     adaptation = 0
     with double_precision(), raised_here():
         key_start, _ = jr.split(jr.key(seed))
         kernel, initial = fitted(kernel, initial, key_start, progress)
-        if adapt:
+        if flag(adapt, "adapt"):
             adaptation, warmup = warmup or DEFAULT_WARMUP, 0
             key_adapt = jr.fold_in(key_start, ADAPT_STREAM)
             kernel, initial = adapted(kernel, initial, chains, key_adapt, adaptation, progress)
@@ -180,6 +187,8 @@ def stopped(task: Task, totals: Totals, run: Run | None) -> Interrupted:
         f"{where}; all of them are kept in {task.directory}. Call again with the same arguments to go on"
         if task.directory is not None
         else f"{where}; the draws so far are the `run` of this exception. A run with a directory could be resumed"
+        if run is not None
+        else f"{where}; none is kept. With a directory it could be resumed"
     )
     error.run = run
     return error

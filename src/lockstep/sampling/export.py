@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from pathlib import Path
 from typing import Any
 
-from lockstep.sampling.archive import TEMPORARY
+from lockstep.sampling.archive import temporary_of
 from lockstep.sampling.errors import StorageError
 from lockstep.sampling.names import named_arrays
 
@@ -15,7 +14,7 @@ from lockstep.sampling.names import named_arrays
 def to_netcdf(run: Any, path: Path) -> Path:
     """Write a run as one netCDF file, whole or not at all."""
     _require_package("h5netcdf")
-    temporary = path.with_name(f"{path.name}.{os.getpid()}{TEMPORARY}")
+    temporary = temporary_of(path)
     try:
         _plain(run).to_netcdf(temporary, engine="h5netcdf")
         temporary.replace(path)
@@ -31,7 +30,7 @@ def to_zarr(run: Any, path: Path) -> Path:
     _require_package("zarr")
     if path.exists():
         raise StorageError(f"{path} exists already; give another path, or remove it first")
-    temporary = path.with_name(f"{path.name}.{os.getpid()}{TEMPORARY}")
+    temporary = temporary_of(path)
     try:
         _plain(run).to_zarr(temporary, consolidated=True, zarr_format=2)
         temporary.replace(path)

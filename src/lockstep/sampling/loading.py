@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from lockstep.arguments import path_of
 from lockstep.sampling.archive import require_plain
 from lockstep.sampling.directory import NAME, Record, read_record, require_directory
 from lockstep.sampling.driver import Output
@@ -47,7 +48,7 @@ class Status(NamedTuple):
 
 def status(directory: str | PathLike[str]) -> Status:
     """Where a run stands: read from run.json and from what its segments say of themselves."""
-    path = require_directory(Path(directory))
+    path = require_directory(path_of(directory, "directory"))
     record = read_record(path)
     places = [path] if GROUPED not in record.configuration else _groups(path)
     records = [read_record(place) for place in places]

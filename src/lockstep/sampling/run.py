@@ -10,6 +10,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from lockstep.arguments import path_of
 from lockstep.coupling import Pair
 from lockstep.sampling.names import named_arrays
 from lockstep.sampling.problems import infos
@@ -81,13 +82,13 @@ class Run:
         """Write the run as a netCDF file, which ArviZ, xarray and R can read."""
         from lockstep.sampling.export import to_netcdf
 
-        return to_netcdf(self, Path(path))
+        return to_netcdf(self, path_of(path, "path"))
 
     def to_zarr(self, path: str | PathLike[str]) -> Path:
         """Write the run as a Zarr store (needs ``pip install lockstep-mcmc[export]``)."""
         from lockstep.sampling.export import to_zarr
 
-        return to_zarr(self, Path(path))
+        return to_zarr(self, path_of(path, "path"))
 
     def summary(self) -> Summary:
         """Means, standard deviations, ESS and R-hat of every component, and whether the kernel is exact."""

@@ -41,6 +41,11 @@ def initial_states(kernel: Any, initial: Any, chains: int, key: Key, first: int 
         raise ValueError(f"initial is {initial!r}, which holds no number; give a position")
     if any(is_key(leaf) for leaf in leaves):
         raise TypeError("initial is a random key; give a position, or a function of a key that draws one")
+    if isinstance(positions, Pair) and _shapes(positions.first) != _shapes(positions.second):
+        raise ValueError(
+            f"initial is a Pair of {shapes(positions.first)} and {shapes(positions.second)}; the positions of two "
+            f"coupled chains must be alike"
+        )
     for leg in positions if isinstance(positions, Pair) else (positions,):
         require_names(jax.tree.map(lambda leaf: leaf[0], leg))
     _require_finite(positions, positions, chains, "initial holds {value} in the position", "give finite numbers")
@@ -52,6 +57,10 @@ def initial_states(kernel: Any, initial: Any, chains: int, key: Key, first: int 
         remedy = "start where it is finite, inside the support"
         _require_finite(state, positions, chains, message, remedy)
     return driver_of(kernel).init(kernel, positions, keys)
+
+
+def _shapes(positions: Position) -> Any:
+    return jax.tree.structure(positions), [np.shape(leaf) for leaf in jax.tree.leaves(positions)]
 
 
 def _require_proposable(kernel: Any, positions: Position, chains: int, key: Key) -> None:

@@ -4,23 +4,37 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from lockstep.sampling.directory import NAME
-from lockstep.sampling.errors import NoRunError
+from lockstep.sampling.errors import NoRunError, RunDirectoryError
 from lockstep.sampling.loading import Status, status
 from lockstep.sampling.locks import lock_note
 from lockstep.sampling.progress import duration
 
 
-def run_directories(directory: Path) -> list[Status]:
-    """The status of a run, or of all runs of a sweep."""
+class Broken(NamedTuple):
+    """A run of a sweep that cannot be read, and why."""
+
+    directory: Path
+    reason: str
+
+
+def run_directories(directory: Path) -> list[Status | Broken]:
+    """The status of a run, or of all runs of a sweep; one that is damaged does not hide the others."""
     if (directory / NAME).exists() or not directory.is_dir():
         return [status(directory)]
     inner = sorted(path for path in directory.iterdir() if not path.is_symlink() and (path / NAME).is_file())
     if not inner:
         raise NoRunError(f"{directory} holds no run: there is no {NAME} in it or in its directories")
-    return [status(path) for path in inner]
+    return [_status(path) for path in inner]
+
+
+def _status(path: Path) -> Status | Broken:
+    try:
+        return status(path)
+    except RunDirectoryError as error:
+        return Broken(path, str(error))
 
 
 def state(found: Status) -> str:
@@ -34,8 +48,10 @@ def seconds_left(found: Status) -> float | None:
     return totals.seconds * (found.updates - totals.updates) / totals.updates if totals.updates else None
 
 
-def to_dict(found: Status) -> dict[str, Any]:
+def to_dict(found: Status | Broken) -> dict[str, Any]:
     """Everything by name."""
+    if isinstance(found, Broken):
+        return {"directory": str(found.directory), "state": "damaged", "reason": found.reason}
     return {
         "directory": str(found.directory),
         "state": state(found),
@@ -52,8 +68,10 @@ def to_dict(found: Status) -> dict[str, Any]:
     }
 
 
-def report_lines(found: Status) -> list[str]:
+def report_lines(found: Status | Broken) -> list[str]:
     """A few lines for people."""
+    if isinstance(found, Broken):
+        return [f"{found.directory}: damaged", f"  {found.reason}"]
     totals, note = found.totals, lock_note(found.directory)
     who = f" (process {note['pid']} on {note['host']})" if found.is_running and {"pid", "host"} <= set(note) else ""
     speed = totals.updates / totals.seconds if totals.seconds else 0.0

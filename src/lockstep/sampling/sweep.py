@@ -13,6 +13,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from lockstep.arguments import path_of
 from lockstep.sampling.chains import Outcome, finished, make_task, stopped
 from lockstep.sampling.configuration import describe
 from lockstep.sampling.executors import processors
@@ -117,8 +118,11 @@ def sweep(
     >>> len(found), found.points[1], found.select(scale=2.0, seed=1).positions.shape
     (4, {'scale': 0.5, 'seed': 1}, (4, 100, 2))
     """
+    if not callable(make):
+        raise TypeError(f"make is {make!r}; it must be a function of the names of the grid that returns a kernel")
     points = _points(grid)
     make = _once(make)
+    directory = None if directory is None else path_of(directory, "directory")
     tasks = [_task(make, point, initial, draws, chains, seed, warmup, thin, directory) for point in points]
     paths = [task.directory for task in tasks]
     if directory is not None:
@@ -198,6 +202,8 @@ def _points(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
             f"grid is {grid!r}; give the values of each setting, such as {{'count': [8, 16], 'seed': [0, 1]}}"
         )
     for name, values in grid.items():
+        if not isinstance(name, str) or not name.isidentifier():
+            raise ValueError(f"grid names {name!r}; a name must be one that an argument of make can have")
         if isinstance(values, (str, bytes)) or not hasattr(values, "__len__") or not len(values):
             raise TypeError(f"grid[{name!r}] is {values!r}; give a list of at least one value")
     points = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]

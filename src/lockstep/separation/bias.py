@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from lockstep.arguments import whole
+from lockstep.arguments import MOST_SEED, require_run, whole
 from lockstep.coupling import Coupled, Pair
 from lockstep.estimators.combinations import TwoSided, two_sided
 from lockstep.kernel import MetropolisHastings
@@ -106,6 +106,7 @@ def bias(
     """
     from lockstep.sampling import Starts, sample
 
+    require_run(run)
     kernel = run.kernel
     if not isinstance(kernel, MetropolisHastings) or not isinstance(kernel.ratio, Estimated):
         raise TypeError(f"run has the kernel {kernel!r}; bias needs one such as ls.naive(estimator, proposal)")
@@ -124,7 +125,7 @@ def bias(
         Starts(Pair(last, last)),
         draws=draws,
         chains=run.chains,
-        seed=(run.seed + 7) % 2**31 if seed is None else whole(seed, "seed", 0),
+        seed=(run.seed + 7) % 2**31 if seed is None else whole(seed, "seed", 0, MOST_SEED),
         warmup=draws // 5,
         progress=False,
     )

@@ -11,12 +11,11 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from lockstep.arguments import whole
+from lockstep.arguments import MOST_SEED, whole
 from lockstep.coupling import Shadowed
 from lockstep.kernel import require_protocol
 from lockstep.precision import canonical, double_precision
 from lockstep.sampling import driver
-from lockstep.sampling.chains import MOST_SEED
 from lockstep.sampling.problems import explain
 from lockstep.sampling.progress import Progress
 from lockstep.sampling.starts import initial_states

@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from lockstep.arguments import whole
+from lockstep.arguments import MOST_SEED, require_run, whole
 from lockstep.compose import Cycle, Mixture
 from lockstep.coupling import Coupled, Pair, Shadowed
 from lockstep.kernel import MetropolisHastings
@@ -64,12 +64,13 @@ def predict(
     >>> prediction.rules["corrected"].rho > 2 * prediction.rho
     True
     """
+    require_run(run)
     judged, positions = _judged(run, kernel)
     parts = [(weight, one) for weight, one in _weighted(judged) if not _is_always_exact(one)]
     updates = run.chains * run.draws * run.thin
     size = _size(run, pairs, replicates, len(parts))
     places, chains = places_of(positions, size[0])
-    seed = (run.seed + 1) % 2**31 if seed is None else whole(seed, "seed", 0)
+    seed = (run.seed + 1) % 2**31 if seed is None else whole(seed, "seed", 0, MOST_SEED)
     shares = [
         _predict_one(one, places, chains, size[1], seed + index, updates, _log_ratios(run, judged, index))
         for index, (_, one) in enumerate(parts)

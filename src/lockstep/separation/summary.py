@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from lockstep.arguments import require_run
 from lockstep.coupling import CoupledInfo, ShadowedInfo
 from lockstep.separation import times
 
@@ -124,6 +125,7 @@ def summary(run: Any) -> Separation:
     Separation
         ρ and τ with standard errors (``rho_1``, ``rho_1_se``, …), marks, and the share of identical states.
     """
+    require_run(run)
     if isinstance(run.info, ShadowedInfo):
         return _of_shadowed(run)
     if isinstance(run.info, CoupledInfo):
