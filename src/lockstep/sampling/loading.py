@@ -11,9 +11,10 @@ import jax
 import numpy as np
 
 from lockstep.sampling.archive import require_plain
-from lockstep.sampling.directory import NAME, Record, read_record, require_directory
+from lockstep.sampling.directory import NAME, WARMUP, Record, read_record, require_directory
 from lockstep.sampling.driver import Output
 from lockstep.sampling.errors import DamagedError, NoRunError
+from lockstep.sampling.learnt import read_learnt
 from lockstep.sampling.locks import is_locked
 from lockstep.sampling.run import Run
 from lockstep.sampling.segments import Segment, read_output, read_segments
@@ -84,13 +85,15 @@ def load(directory: str | PathLike[str]) -> Run:
         raise NoRunError(f"{found.directory} holds no draws yet")
     output = read_parts(found.parts, found.draws)
     get = found.record.get
+    adaptation = get("adaptation")
+    learnt = read_learnt(found.directory / WARMUP) if adaptation else None
     return Run(
         *output,
         None,
         get("seed"),
-        get("warmup"),
+        get("warmup") + adaptation,
         get("thin"),
-        found.totals.seconds,
+        found.totals.seconds + (0.0 if learnt is None else learnt.totals.seconds),
         found.directory,
         found.record.about,
     )

@@ -110,14 +110,15 @@ def _read_meta(path: Path) -> Segment:
         if not all(isinstance(count, int) and 0 <= count < 2**62 for count in counts):
             raise ValueError(f"its counts are {counts}")
         first, draws, step, target = counts
-        return Segment(path, str(meta["run"]), first, draws, step, target, _totals(meta["totals"]), meta["trees"])
+        return Segment(path, str(meta["run"]), first, draws, step, target, totals_of(meta["totals"]), meta["trees"])
     except DamagedError as error:
         raise DamagedError(f"{error}. {_remedy(path)}") from None
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise DamagedError(f"{path} says nothing sensible of itself ({error!r}). {_remedy(path)}") from None
 
 
-def _totals(counts: Any) -> Totals:
+def totals_of(counts: Any) -> Totals:
+    """Totals as they were written, refused if they are no numbers."""
     numbers = {field.name: counts[field.name] for field in dataclasses.fields(Totals)}
     if not all(value is None or isinstance(value, (int, float)) for value in numbers.values()):
         raise ValueError(f"its totals are {numbers}")
