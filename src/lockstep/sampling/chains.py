@@ -198,8 +198,8 @@ def stopped(task: Task, totals: Totals, run: Run | None) -> Interrupted:
     return error
 
 
-def run_chains(task: Task, progress: bool | None, is_collected: bool = True) -> Outcome:
-    """Run the chains of a task here, from where its directory stands."""
+def run_chains(task: Task, progress: bool | None, is_collected: bool = True, outer: Stop | None = None) -> Outcome:
+    """Run the chains of a task here, from where its directory stands, until it is done or ``outer`` has it stop."""
     with ExitStack() as stack:
         began = time.perf_counter()
         stack.enter_context(double_precision())
@@ -218,7 +218,7 @@ def run_chains(task: Task, progress: bool | None, is_collected: bool = True) -> 
                 if segment.draws:
                     collector.add(read_output(segment))  # type: ignore[union-attr]
         shown = stack.enter_context(Progress(task.updates, "sampling", progress, point.step * task.count))
-        stop = stack.enter_context(Stop(shown.is_shown, task.stop_file))
+        stop = stack.enter_context(Stop(shown.is_shown, task.stop_file, outer))
         keepers = [keeper for keeper in (collector, writer) if keeper is not None]
         try:
             point = drive(kernel, keys, point, task, keepers, shown, stop, began)

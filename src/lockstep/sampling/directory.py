@@ -216,7 +216,9 @@ class Writer:
         draws = max(0, (point.step - self.record.get("warmup")) // self.record.get("thin") - first)
         place = segment_path(self.path, len(self.segments))
         counts = (first, draws, point.step, self.target, point.totals)
-        segment = Segment(place, self.record.digest, *counts, self.trees)
+        # Seconds as they were counted, set at the time of the clock: a clock that is put right changes no duration.
+        now, computed = time.time(), point.totals.seconds - (last.totals.seconds if last else 0.0)
+        segment = Segment(place, self.record.digest, *counts, self.trees, (now - computed, now))
         pool = ThreadPoolExecutor(1)
         self.writing = Writing(pool.submit(_write, segment, self.waiting, point), segment, self.waiting)
         pool.shutdown(wait=False)

@@ -7,7 +7,6 @@ import io
 import multiprocessing
 import os
 import pickle
-import signal
 import sys
 import time
 import types
@@ -25,6 +24,7 @@ from lockstep.sampling.errors import LockedError
 from lockstep.sampling.interrupt import Stop
 from lockstep.sampling.raised import packed, unpacked
 from lockstep.sampling.task import Task
+from lockstep.sampling.workers import begin_worker
 from lockstep.warning import warn
 
 MOST_LOSSES = 5  # in a row, without a job that was finished
@@ -250,10 +250,8 @@ def workers(executor: Any) -> Iterator[Workers]:
 
 
 def spawn_pool(size: int) -> ProcessPoolExecutor:
-    """Processes that start afresh; Ctrl-C reaches them through the process that started them."""
-    return ProcessPoolExecutor(
-        size, multiprocessing.get_context("spawn"), signal.signal, (signal.SIGINT, signal.SIG_IGN)
-    )
+    """Processes that start afresh, and end with the process that started them."""
+    return ProcessPoolExecutor(size, multiprocessing.get_context("spawn"), begin_worker)
 
 
 def processors() -> int:

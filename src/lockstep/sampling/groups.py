@@ -38,6 +38,7 @@ def is_grouped(directory: Path | None) -> bool:
 
 def run_groups(task: Task, executor: Any, progress: bool | None, is_collected: bool = True) -> Outcome:
     """Run a task as groups of chains, on an executor or (None) one after the other in this process."""
+    began = time.perf_counter()
     with ExitStack() as stack:
         tasks = [task]
         # A run that was begun as one group stays one.
@@ -63,7 +64,10 @@ def run_groups(task: Task, executor: Any, progress: bool | None, is_collected: b
             (task.directory / STOP).unlink(missing_ok=True)
     if error is not None and not is_collected:
         raise error
-    return _together(task, outcomes, is_collected)._replace(error=error)
+    outcome = _together(task, outcomes, is_collected)._replace(error=error)
+    if task.directory is not None:
+        return outcome
+    return outcome._replace(totals=dataclasses.replace(outcome.totals, seconds=time.perf_counter() - began))
 
 
 def split(task: Task, width: int) -> list[Task]:
@@ -81,17 +85,16 @@ def split(task: Task, width: int) -> list[Task]:
     ]
 
 
-def run_all(tasks: list[Task], executor: Any, shown: Progress) -> list[Outcome]:
+def run_all(tasks: list[Task], executor: Any, shown: Progress, outer: Stop | None = None) -> list[Outcome]:
     """The outcomes of tasks, in their order; incomplete ones where they were stopped."""
     outcomes = [Outcome(None, Totals(), False)] * len(tasks)
-    with Stop(shown.is_shown) as stop:
+    with Stop(shown.is_shown, outer=outer) as stop:
         if executor is None:
             for i, one in enumerate(tasks):
-                outcomes[i] = run_chains(one, False, is_collected=one.directory is None)
+                outcomes[i] = run_chains(one, False, one.directory is None, stop)
                 if outcomes[i].error is not None:
                     finished(one, outcomes[i])  # raises it
                 shown.update(*_progress(tasks, outcomes))
-                # The signal went to the task that was running, if it came then.
                 if stop.is_wanted or not outcomes[i].is_complete:
                     break
             return outcomes

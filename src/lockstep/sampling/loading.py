@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from os import PathLike
 from pathlib import Path
@@ -19,6 +20,7 @@ from lockstep.sampling.locks import is_locked
 from lockstep.sampling.run import Run
 from lockstep.sampling.segments import Segment, read_output, read_segments
 from lockstep.sampling.totals import Totals, together
+from lockstep.sampling.walltime import wall_seconds
 
 GROUP = re.compile(r"group-(\d{4})")
 GROUPED = "chains of a task"  # in the configuration of a run whose tasks have directories of their own
@@ -60,7 +62,7 @@ def status(directory: str | PathLike[str]) -> Status:
         parts,
         min((last.end for last in lasts), default=0) if is_whole else 0,
         max((last.target for last in lasts), default=0),
-        together(last.totals for last in lasts),
+        dataclasses.replace(together(last.totals for last in lasts), seconds=wall_seconds(parts)),
         any(is_locked(place) for place in {path, *places}),
     )
 

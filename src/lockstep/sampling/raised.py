@@ -19,7 +19,7 @@ def packed(error: Exception) -> bytes:
     name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
     attributes = {key: data for key, value in vars(error).items() if (data := _dumped(value)) is not None}
     words = (name, _text(error), "".join(traceback.format_exception(error)))
-    return cloudpickle.dumps((_dumped(kind), _dumped(error.args), attributes, words))
+    return cloudpickle.dumps((_dumped(kind), _dumped(_arguments(error)), attributes, words))
 
 
 def unpacked(data: bytes) -> Exception:
@@ -37,13 +37,17 @@ def unpacked(data: bytes) -> Exception:
 
 def _rebuilt(kind: type[Exception], arguments: tuple[Any, ...], attributes: dict[str, bytes], text: str) -> Exception:
     error = kind.__new__(kind, *arguments)
-    error.args = arguments
     for name, value in attributes.items():
         with suppress(Exception):
             vars(error)[name] = cloudpickle.loads(value)
     if _text(error) != text:
         raise ValueError("it lost what its text is made of")
     return error
+
+
+def _arguments(error: Exception) -> tuple[Any, ...]:
+    """What an error keeps of its arguments; an OSError keeps the name of its file beside them."""
+    return OSError.__reduce__(error)[1] if isinstance(error, OSError) else error.args  # type: ignore[return-value]
 
 
 def _dumped(value: Any) -> bytes | None:
