@@ -7,38 +7,42 @@ from contextlib import suppress
 
 
 class Listener:
-    """Standard error as it is at the moment: closed, full, gone or not there at all, writing to it never fails."""
+    """Standard error as it is now: closed, full, gone or not there at all, writing to it never fails."""
+
+    def __init__(self) -> None:
+        # Kept: while a bar is shown, `sys.stderr` leads to the bar, which writes here.
+        self.stream = sys.stderr
 
     @property
     def encoding(self) -> str:
-        return getattr(sys.stderr, "encoding", None) or "utf-8"
+        return getattr(self.stream, "encoding", None) or "utf-8"
 
     def write(self, text: str) -> int:
         """Say something."""
         # A closed file is a ValueError, a full disk or a pipe without a reader an OSError; without a standard error
         # (None) `print` would write to standard output.
         with suppress(OSError, ValueError):
-            if sys.stderr is not None:
-                sys.stderr.write(text)
+            if self.stream is not None:
+                self.stream.write(text)
         return len(text)
 
     def flush(self) -> None:
         """Have it said now."""
         with suppress(OSError, ValueError):
-            if sys.stderr is not None:
-                sys.stderr.flush()
+            if self.stream is not None:
+                self.stream.flush()
 
     def isatty(self) -> bool:
         """Whether it is a terminal."""
         with suppress(OSError, ValueError):
-            return sys.stderr is not None and sys.stderr.isatty()
+            return self.stream is not None and self.stream.isatty()
         return False
 
     def fileno(self) -> int:
         """Its number; an OSError, as of files without one, if there is none."""
-        if sys.stderr is None:
+        if self.stream is None:
             raise OSError("there is no standard error")
-        return sys.stderr.fileno()
+        return self.stream.fileno()
 
 
 def say(line: str) -> None:
