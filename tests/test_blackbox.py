@@ -17,7 +17,7 @@ import lockstep as ls
 from lockstep.estimators.smooth import central_differences
 from lockstep.precision import canonical, double_precision
 from lockstep.randomness import RandomKey, quiet
-from lockstep.sampling import driver, interpreted
+from lockstep.sampling import interpreted, pace
 from lockstep.sampling.driver import Block
 from lockstep.sampling.hosting import hosted
 from lockstep.sampling.starts import initial_states
@@ -228,7 +228,7 @@ def test_a_run_can_be_cut_at_any_step_bit_for_bit():
 
 
 def test_random_numbers_depend_on_seed_chain_and_step_alone(monkeypatch):
-    monkeypatch.setattr(interpreted, "FEWEST_STEPS", 64)  # one block, in which the chains come one after the other
+    monkeypatch.setattr(pace, "FIRST_STEPS", 64)  # one block, in which the chains come one after the other
     seen = []
 
     def record(theta, rng):
@@ -588,7 +588,7 @@ def test_a_slow_black_box_begins_with_short_blocks(monkeypatch):
 
     monkeypatch.setattr(interpreted, "advance", recorded)
     ls.sample(ls.standard(ls.blackbox(log_density), WALK), np.zeros(2), draws=300, chains=2)
-    assert blocks[0] == 1 and sum(blocks) == 300 and driver.FEWEST_STEPS == 64
+    assert blocks[0] == 1 and sum(blocks) == 300
 
 
 def test_the_example_drives_a_program():

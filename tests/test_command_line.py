@@ -110,6 +110,27 @@ def test_run_interrupt_resume_look_and_export(command, tmp_path, monkeypatch, re
     assert command("export", out, "--to", tmp_path / "x.csv")[0] == 2
 
 
+@pytest.mark.usefixtures("signals")
+def test_adaptation_from_the_command_line(command, tmp_path, monkeypatch):
+    out = tmp_path / "a"
+    arguments = ("run", "model.py", "--draws", 20, "--warmup", 100, "--adapt", "--out", out, *OPTIONS)
+    real = chains_module.advance
+
+    def advance(*arguments):
+        signal.raise_signal(signal.SIGINT)
+        return real(*arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(chains_module, "advance", advance)
+        code, _, shown = command(*arguments)
+    assert code == 130 and "stopped in the warm-up" in shown and "The same command again goes on" in shown
+    code, _, shown = command(*arguments)
+    assert code == 0 and "warm-up: 200/200" in shown and "sampling: 40/40" in shown
+    kernel = ls.standard(log_density, ls.RandomWalk(1.2))
+    run = ls.sample(kernel, np.zeros(2), draws=20, chains=2, seed=3, warmup=100, adapt=True)
+    assert np.array_equal(ls.load(out).positions, run.positions) and ls.load(out).warmup == 100
+
+
 def test_a_function_may_return_the_model(folder):
     for name in ("model.py", "function.py", "function.py:model"):
         kernel, initial = load_model(str(folder / name))

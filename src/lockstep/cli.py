@@ -9,7 +9,7 @@ Exit codes: 0 done; 1 an error in the model or its run; 2 wrong usage; 3 the dir
 import json
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -63,27 +63,40 @@ def run(
         int | None,
         typer.Option(min=1, help="Processes to share the chains between. Default: one, all chains together."),
     ] = None,
+    adapt: Annotated[
+        bool,
+        typer.Option("--adapt", help="Let proposals learn in the warm-up, of 1,000 updates unless --warmup says else."),
+    ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
 ) -> None:
     """Run chains of a model; the same command again resumes, with more draws it extends."""
     from lockstep.model_file import load_model
     from lockstep.sampling.chains import make_task, run_chains, stopped
     from lockstep.sampling.groups import is_grouped, run_groups
+    from lockstep.sampling.interrupt import Interrupted
 
     kernel, initial = load_model(model)
     out = out or Path("runs") / Path(model.partition(".py")[0]).name
-    task = make_task(kernel, initial, draws, chains, seed, warmup, thin, out)
+    try:
+        task = make_task(kernel, initial, draws, chains, seed, warmup, thin, out, adapt, not quiet)
+    except Interrupted as stop:
+        _stop(str(stop), out)
     if workers is not None or is_grouped(out):
         outcome = run_groups(task, workers, not quiet, is_collected=False)
     else:
         outcome = run_chains(task, not quiet, is_collected=False)
     if not outcome.is_complete:
-        typer.echo(f"{str(stopped(task, outcome.totals, None)).partition(';')[0]}; all of it is in {out}.", err=True)
-        typer.echo("The same command again goes on.", err=True)
-        raise typer.Exit(130)
+        _stop(str(stopped(task, outcome.totals, None)), out)
     if outcome.totals.bad:
         typer.echo(f"Warning: {outcome.totals.bad_share:.2%} of the log ratios were NaN or plus infinity.", err=True)
     typer.echo(f"{out}: {chains} chains of {draws:,} draws, acceptance {outcome.totals.acceptance:.2f}")
+
+
+def _stop(message: str, out: Path) -> NoReturn:
+    """Say how far a run came that was stopped, and end."""
+    typer.echo(f"{message.partition(';')[0]}; all of it is in {out}.", err=True)
+    typer.echo("The same command again goes on.", err=True)
+    raise typer.Exit(130)
 
 
 @app.command()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
+from contextlib import suppress
 from pathlib import Path
 
 PACKAGE = str(Path(__file__).parent)
@@ -18,4 +19,5 @@ def warn(message: str) -> None:
     frame, level = inspect.currentframe(), 1
     while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
         frame, level = frame.f_back, level + 1
-    warnings.warn(message, LockstepWarning, stacklevel=level)
+    with suppress(ValueError):  # standard error is closed
+        warnings.warn(message, LockstepWarning, stacklevel=level)

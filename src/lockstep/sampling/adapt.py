@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+import dataclasses
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
@@ -13,10 +15,19 @@ from lockstep.compose import Cycle
 from lockstep.coupling import Pair
 from lockstep.precision import canonical
 from lockstep.sampling import driver
+from lockstep.sampling.chains import Collector, drive
+from lockstep.sampling.directory import NAME, WARMUP, Point, Writer, open_run, read_record, require_empty
 from lockstep.sampling.drivers import driver_of
+from lockstep.sampling.errors import MismatchError
+from lockstep.sampling.interrupt import Interrupted, Stop
+from lockstep.sampling.learnt import Learnt, damaged, filled, forget_draws, read_learnt, write_learnt
+from lockstep.sampling.pace import Pace
 from lockstep.sampling.problems import infos
 from lockstep.sampling.progress import Progress
-from lockstep.sampling.starts import Starts, initial_states
+from lockstep.sampling.segments import read_output
+from lockstep.sampling.starts import Starts, chain_keys, initial_positions, initial_states
+from lockstep.sampling.task import Task
+from lockstep.sampling.totals import Totals
 from lockstep.types import Key
 
 DEFAULT_WARMUP = 1000
@@ -28,38 +39,170 @@ SLOPE = 0.45  # by which the acceptance falls when the scale of a well-tuned wal
 MOST_STEP, LEAST_STEP = 2.0, -8.0  # logarithms
 
 
-def adapted(
-    kernel: Any, initial: Any, chains: int, key: Key, warmup: int, progress: bool | None = None
-) -> tuple[Any, Starts]:
-    """The kernel with adapted proposals, and where its chains stand after ``warmup`` updates.
+def adapted(task: Task, progress: bool | None = None) -> Task:
+    """The task with adapted proposals, and with its chains where ``task.adaptation`` updates of warm-up leave them.
 
     Windows of updates are run one after the other with all chains. After each, every proposal that has a method
     ``adapted(positions, step)`` is replaced by what that returns: its covariance is that of the second half of all
-    positions in the first three quarters of the warm-up, its scale follows the acceptance. A function of the
-    key, the kernel and the initial positions alone: a run that is resumed repeats it bit for bit.
+    positions in the first three quarters of the warm-up, its scale follows the acceptance. A function of the seed, the
+    kernel and the initial positions alone. With a directory it is written down as it comes, and a resume goes on there.
     """
-    key_start, key_run = jr.split(key)
-    _require_adaptable(kernel)
-    state = initial_states(canonical(kernel, "kernel"), initial, chains, key_start)
-    chain_keys = jax.vmap(lambda chain: jr.fold_in(key_run, chain))(jnp.arange(chains))
-    past: list[Any] = []
-    seen: Any = None
-    log_step = np.zeros(())
-    # Scales get their final shape at once, so that all windows share one compiled program.
-    kernel = _replaced(kernel, jax.tree.map(lambda leaf: np.asarray(leaf)[:1, None], state.position), np.ones(()))
-    with Progress(warmup * chains, "warm-up", progress) as shown:
-        shown.say(driver_of(canonical(kernel, "kernel")).BEGINNING)
-        for number, (start, steps) in enumerate(_windows(warmup)):
-            state, positions, acceptance = _run(kernel, chain_keys, state, start, steps)
-            past.append(positions)
-            if number == 0 or start + steps <= LEARNING * warmup:
-                seen = jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=1), *_second_half(past))
-            # ROBBINS–MONRO: the first windows move the scale freely, later ones less and less.
-            excess = (acceptance - _target(seen)) / SLOPE
-            log_step = np.clip(log_step + excess * (number + 1) ** -0.5, LEAST_STEP, MOST_STEP)
-            kernel = _replaced(kernel, seen, np.exp(log_step))
-            shown.update((start + steps) * chains, f"acceptance {np.mean(acceptance):.2f}")
-    return kernel, Starts(jax.tree.map(np.asarray, state.position))
+    _require_adaptable(task.kernel)
+    if task.directory is None:
+        with Progress(task.adaptation * task.chains, "warm-up", progress) as shown, Stop(shown.is_shown) as stop:
+            return _learn(task, None, shown, stop)
+    _require_adapted_run(task)
+    # Draws are thinned, updates of the warm-up are not: all of them teach.
+    warmup = dataclasses.replace(task, draws=task.adaptation, thin=1, directory=task.directory / WARMUP)
+    assert warmup.directory is not None
+    with open_run(warmup.directory, warmup.configuration(), warmup.about()) as record:
+        learnt = read_learnt(warmup.directory, record.digest)
+        if learnt is not None and learnt.positions:
+            return _finished(task, learnt, warmup.directory)
+        writer = Writer(warmup.directory, record, warmup.draws)
+        begun = writer.segments[-1].step * task.chains if writer.segments else 0
+        with Progress(task.adaptation * task.chains, "warm-up", progress, begun) as shown, Stop(shown.is_shown) as stop:
+            return _learn(task, Store(warmup.directory, writer, learnt), shown, stop)
+
+
+class Store(NamedTuple):
+    """The directory of a warm-up, who writes its draws, and what was learnt before."""
+
+    directory: Path
+    writer: Writer
+    learnt: Learnt | None
+
+
+def _learn(task: Task, store: Store | None, shown: Progress, stop: Stop) -> Task:
+    """Run the windows that are left, and learn from each."""
+    began = time.perf_counter()
+    chains, warmup = task.chains, task.adaptation
+    key_start, key_run = jr.split(_key(task))
+    state = initial_states(canonical(task.kernel, "kernel"), task.initial, chains, key_start)
+    keys = chain_keys(key_run, np.arange(chains))
+    kernel = _shaped(task.kernel, state.position)
+    point, windows, log_step, done = Point(0, state, None, Totals()), _windows(warmup), np.zeros(()), 0
+    collector = Collector(chains, warmup)
+    if store is not None:
+        point = store.writer.resume(state) or point
+        for segment in store.writer.segments:
+            collector.add(read_output(segment))
+        if store.learnt is not None:
+            done, log_step = store.learnt.windows, store.learnt.log_steps
+            if done > len(windows) or point.step < sum(windows[done - 1]):
+                raise damaged(store.directory, "there are fewer draws than it has learnt from")
+            kernel = _with_numbers(kernel, store.learnt.numbers, store.directory)
+    keepers = [collector] if store is None else [collector, store.writer]
+    pace = Pace()
+    # One cell: all windows share one compiled program.
+    compiled = canonical(kernel, "kernel")
+    shown.say(driver_of(compiled).BEGINNING)
+    cells = driver_of(compiled).cells_per_block(compiled, keys, state, driver.CELL)
+    for number, (start, steps) in enumerate(windows):
+        if number < done:
+            continue
+        piece = dataclasses.replace(task, draws=start + steps, thin=1)
+        point = drive(canonical(kernel, "kernel"), keys, point, piece, keepers, shown, stop, began, pace, cells)
+        if point.step < start + steps:
+            raise _stopped(task, point)
+        output = collector.taken(state.position)
+        assert output is not None
+        acceptance = _acceptance(output.info, start, start + steps)
+        first, last = _seen(windows, number, warmup)
+        seen = jax.tree.map(lambda leaf: leaf[:, first:last], output.positions)  # noqa: B023
+        # ROBBINS–MONRO: the first windows move the scale freely, later ones less and less.
+        excess = (acceptance - _target(seen)) / SLOPE
+        log_step = np.clip(log_step + excess * (number + 1) ** -0.5, LEAST_STEP, MOST_STEP)
+        kernel = _replaced(kernel, seen, np.exp(log_step))
+        began = time.perf_counter()
+        if store is not None:
+            is_last = number + 1 == len(windows)
+            positions = jax.tree.leaves(point.state.position) if is_last else []
+            known = Learnt(number + 1, log_step, _numbers(kernel), positions, point.totals)
+            write_learnt(store.directory, store.writer.record.digest, known)
+    if store is not None:
+        forget_draws(store.directory)
+    if stop.is_wanted:  # in the last block
+        raise _stopped(task, point)
+    starts = Starts(jax.tree.map(np.asarray, point.state.position))
+    return dataclasses.replace(task, kernel=kernel, initial=starts, learning=point.totals)
+
+
+def _finished(task: Task, learnt: Learnt, directory: Path) -> Task:
+    """The task as a warm-up that is over has left it; no function of the user's is called, but for ``initial``."""
+    positions = initial_positions(task.initial, task.chains, jr.split(_key(task))[0])
+    if len(learnt.positions) == 2 * len(jax.tree.leaves(positions)):
+        positions = Pair(positions, positions)
+    positions = filled(positions, learnt.positions, directory)
+    kernel = _with_numbers(_shaped(task.kernel, positions), learnt.numbers, directory)
+    forget_draws(directory)  # of a process that was killed before it did
+    return dataclasses.replace(task, kernel=kernel, initial=Starts(positions), learning=learnt.totals)
+
+
+def _key(task: Task) -> Key:
+    return jr.fold_in(jr.split(jr.key(task.seed))[0], ADAPT_STREAM)
+
+
+def _require_adapted_run(task: Task) -> None:
+    """Refuse the directory of a run whose warm-up was another one, before a new one is begun."""
+    assert task.directory is not None
+    if (task.directory / NAME).exists():
+        there = read_record(task.directory).configuration.get("adaptation")
+        if there != task.adaptation:
+            raise MismatchError(
+                f"{task.directory} holds a run with other settings: adaptation: {there} there, {task.adaptation} here. "
+                f"Give the same settings to go on with it, or another directory"
+            )
+    elif task.directory.is_dir() and not (task.directory / WARMUP).exists():
+        require_empty(task.directory)
+
+
+def _stopped(task: Task, point: Point) -> Interrupted:
+    """What to raise when a warm-up was stopped."""
+    where = f"stopped in the warm-up, after {point.step:,} of {task.adaptation:,} updates of each chain"
+    return Interrupted(
+        f"{where}; all of them are kept in {task.directory}. Call again with the same arguments to go on"
+        if task.directory is not None
+        else f"{where}; there are no draws yet. A run with a directory could be resumed"
+    )
+
+
+def _acceptance(info: Any, start: int, end: int) -> np.ndarray:
+    """The shares of a window that were accepted, one a kernel."""
+    legs = [leg.is_accepted[:, start:end] for leg in infos(info)]
+    return np.asarray(np.concatenate(legs).mean(axis=(0, 1)))
+
+
+def _seen(windows: list[tuple[int, int]], number: int, warmup: int) -> tuple[int, int]:
+    """First and last step of the updates whose positions are learnt from after a window.
+
+    They are about the second half of those so far, and end with the last window that ends in the first three quarters.
+    """
+    ends = [sum(window) for window in windows]
+    while number > 0 and ends[number] > LEARNING * warmup:
+        number -= 1
+    half = int(np.searchsorted(ends[: number + 1], ends[number] / 2))
+    return windows[half][0], ends[number]
+
+
+def _shaped(kernel: Any, positions: Any) -> Any:
+    """The kernel with scales of their final shape, so that all windows share one compiled program."""
+    return _replaced(kernel, jax.tree.map(lambda leaf: np.asarray(leaf)[:1, None], positions), np.ones(()))
+
+
+def _proposals(kernel: Any) -> list[Any]:
+    return [node for node in jax.tree.leaves(kernel, is_leaf=_is_adaptable) if _is_adaptable(node)]
+
+
+def _numbers(kernel: Any) -> list[Any]:
+    """The leaves of all proposals that learn."""
+    return jax.tree.leaves(_proposals(kernel))
+
+
+def _with_numbers(kernel: Any, numbers: list[np.ndarray], directory: Path) -> Any:
+    """The kernel with these leaves in its proposals that learn."""
+    proposals = iter(filled(_proposals(kernel), numbers, directory))
+    return jax.tree.map(lambda node: next(proposals) if _is_adaptable(node) else node, kernel, is_leaf=_is_adaptable)
 
 
 def _target(positions: Any) -> float:
@@ -79,36 +222,12 @@ def _windows(warmup: int) -> list[tuple[int, int]]:
     return windows
 
 
-def _run(kernel: Any, chain_keys: Any, state: Any, start: int, steps: int) -> tuple[Any, Any, np.ndarray]:
-    """One window: the states at its end, its positions (chains, steps, ...), and the shares accepted, one a kernel."""
-    compiled = canonical(kernel, "kernel")
-    driving = driver_of(compiled)
-    cells = driving.cells_per_block(compiled, chain_keys, state, driver.CELL)
-    found, accepted = [], []
-    for first in range(start, start + steps, cells * driver.CELL):
-        length = min(cells * driver.CELL, start + steps - first)
-        state, output = driving.advance(
-            compiled, chain_keys, state, driver.Block(first, length, 1, 0), cells=cells, is_thinned=False
-        )
-        output = jax.tree.map(lambda leaf: np.swapaxes(np.asarray(leaf)[:length], 0, 1), output)  # noqa: B023
-        found.append(output.positions)
-        accepted.append(np.concatenate([leg.is_accepted for leg in infos(output.info)]))
-    share = np.concatenate(accepted, axis=1).mean(axis=(0, 1))
-    return state, jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=1), *found), share
-
-
-def _second_half(past: list[Any]) -> list[Any]:
-    lengths = np.cumsum([jax.tree.leaves(positions)[0].shape[1] for positions in past])
-    return past[int(np.searchsorted(lengths, lengths[-1] / 2)) :]
-
-
 def _is_adaptable(node: Any) -> bool:
     return callable(getattr(node, "adapted", None))
 
 
 def _require_adaptable(kernel: Any) -> None:
-    nodes = jax.tree.leaves(kernel, is_leaf=_is_adaptable)
-    if not any(map(_is_adaptable, nodes)):
+    if not _proposals(kernel):
         raise ValueError(
             f"adapt is True, but no proposal of {kernel!r} can be adapted; use ls.RandomWalk, ls.UniformWalk or "
             f"ls.CrankNicolson, or leave adapt out"

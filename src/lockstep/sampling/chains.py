@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -18,13 +19,13 @@ from lockstep.host import raised_here
 from lockstep.kernel import require_protocol
 from lockstep.precision import canonical, double_precision
 from lockstep.sampling import driver
-from lockstep.sampling.adapt import ADAPT_STREAM, DEFAULT_WARMUP, adapted
 from lockstep.sampling.directory import Point, Writer, open_run
 from lockstep.sampling.driver import Output
 from lockstep.sampling.drivers import driver_of
 from lockstep.sampling.errors import DamagedError
 from lockstep.sampling.fit import fitted
 from lockstep.sampling.interrupt import Interrupted, Stop
+from lockstep.sampling.pace import Pace
 from lockstep.sampling.problems import require_ratios, warn_of_ratios
 from lockstep.sampling.progress import Progress
 from lockstep.sampling.run import Run
@@ -34,7 +35,6 @@ from lockstep.sampling.task import Task
 from lockstep.sampling.totals import Totals
 from lockstep.types import Kernel
 
-SECONDS_PER_BLOCK = 1.0
 MOST_STEPS = 2**38  # of a chain: cells of noise are numbered with 32 bits
 MOST_CHAINS = 2**24
 
@@ -58,7 +58,8 @@ def sample(
     chain and the step alone; a longer run begins with the draws of a shorter one.
 
     Ctrl-C stops at the end of a block of about a second and raises `ls.Interrupted` (a ``KeyboardInterrupt``), whose
-    ``run`` holds the draws so far.
+    ``run`` holds the draws so far. So does the ``run`` of whatever a function of the kernel raises in the middle of a
+    run; it is None if there are no draws yet.
 
     Parameters
     ----------
@@ -105,14 +106,18 @@ def sample(
     >>> run.positions.shape
     (4, 500, 2)
     """
-    task = make_task(kernel, initial, draws, chains, seed, warmup, thin, directory, adapt, progress)
     from lockstep.sampling.groups import is_grouped, run_groups
 
-    if executor is not None or is_grouped(task.directory):
-        outcome = run_groups(task, executor, progress)
-    else:
-        outcome = run_chains(task, progress)
-    return finished(task, outcome)
+    try:
+        task = make_task(kernel, initial, draws, chains, seed, warmup, thin, directory, adapt, progress)
+        if executor is not None or is_grouped(task.directory):
+            outcome = run_groups(task, executor, progress)
+        else:
+            outcome = run_chains(task, progress)
+        return finished(task, outcome)
+    except Exception as error:
+        vars(error).setdefault("run", None)
+        raise
 
 
 def make_task(
@@ -139,27 +144,31 @@ def make_task(
     seed = whole(seed, "seed", 0, most=MOST_SEED)
     flag(progress, "progress", is_none_allowed=True)
     path = None if directory is None else path_of(directory, "directory")
-    adaptation = 0
     with double_precision(), raised_here():
         key_start, _ = jr.split(jr.key(seed))
         kernel, initial = fitted(kernel, initial, key_start, progress)
-        if flag(adapt, "adapt"):
-            adaptation, warmup = warmup or DEFAULT_WARMUP, 0
-            key_adapt = jr.fold_in(key_start, ADAPT_STREAM)
-            kernel, initial = adapted(kernel, initial, chains, key_adapt, adaptation, progress)
-    return Task(kernel, initial, draws, chains, seed, warmup, thin, path, adaptation=adaptation)
+        task = Task(kernel, initial, draws, chains, seed, warmup, thin, path)
+        if not flag(adapt, "adapt"):
+            return task
+        from lockstep.sampling.adapt import DEFAULT_WARMUP, adapted
+
+        return adapted(dataclasses.replace(task, warmup=0, adaptation=warmup or DEFAULT_WARMUP), progress)
 
 
 class Outcome(NamedTuple):
-    """What running a task leaves: draws (None if they were only written to disk), counts, and whether it is whole."""
+    """What running a task leaves: draws (None if they were only written to disk), counts, and whether it is whole.
+
+    ``error`` is what ended it before, if anything did.
+    """
 
     output: Output | None
     totals: Totals
     is_complete: bool
+    error: Exception | None = None
 
 
 def finished(task: Task, outcome: Outcome) -> Run:
-    """The run of an outcome, with a warning of what its user should know; an incomplete one is raised."""
+    """The run of an outcome, with a warning of what its user should know; an incomplete one belongs to an exception."""
     run = None
     if outcome.output is not None:
         run = Run(
@@ -168,15 +177,19 @@ def finished(task: Task, outcome: Outcome) -> Run:
             task.seed,
             task.warmup + task.adaptation,
             task.thin,
-            outcome.totals.seconds,
+            outcome.totals.seconds + task.learning.seconds,
             task.directory,
         )
+    if outcome.error is not None:
+        vars(outcome.error)["run"] = run
+        raise outcome.error
     if not outcome.is_complete:
         raise stopped(task, outcome.totals, run)
     assert run is not None
     with double_precision():
         compiled = canonical(task.kernel, "kernel")
-        warn_of_ratios(compiled, run.positions, run.info, task.thin, outcome.totals.bad_in_warmup)
+        bad_in_warmup = outcome.totals.bad_in_warmup + task.learning.bad
+        warn_of_ratios(compiled, run.positions, run.info, task.thin, bad_in_warmup)
     return run
 
 
@@ -194,8 +207,8 @@ def stopped(task: Task, totals: Totals, run: Run | None) -> Interrupted:
     return error
 
 
-def run_chains(task: Task, progress: bool | None, is_collected: bool = True) -> Outcome:
-    """Run the chains of a task here, from where its directory stands."""
+def run_chains(task: Task, progress: bool | None, is_collected: bool = True, outer: Stop | None = None) -> Outcome:
+    """Run the chains of a task here, from where its directory stands, until it is done or ``outer`` has it stop."""
     with ExitStack() as stack:
         began = time.perf_counter()
         stack.enter_context(double_precision())
@@ -216,9 +229,14 @@ def run_chains(task: Task, progress: bool | None, is_collected: bool = True) -> 
                 if segment.draws:
                     collector.add(read_output(segment))  # type: ignore[union-attr]
         shown.begin(point.step * task.count)
-        stop = stack.enter_context(Stop(shown.is_shown, task.stop_file))
+        stop = stack.enter_context(Stop(shown.is_shown, task.stop_file, outer))
         keepers = [keeper for keeper in (collector, writer) if keeper is not None]
-        point = drive(kernel, keys, point, task, keepers, shown, stop, began)
+        try:
+            point = drive(kernel, keys, point, task, keepers, shown, stop, began)
+        except Exception as error:
+            if collector is None:
+                raise
+            return Outcome(collector.taken(state.position), collector.totals, False, error)
         output = None if collector is None else collector.taken(state.position)
         return Outcome(output, point.totals, point.step >= task.warmup + task.draws * task.thin)
 
@@ -246,14 +264,20 @@ def drive(
     shown: Progress,
     stop: Stop,
     began: float,
+    pace: Pace | None = None,
+    cells: int | None = None,
 ) -> Point:
-    """Blocks of about a second, one after the other, until the task is done or is to stop; what they leave is kept."""
+    """Blocks of about a second, one after the other, until the task is done or is to stop; what they leave is kept.
+
+    Who drives several pieces of a run gives all of them one ``pace``, and one number of ``cells`` (one program).
+    """
     total, chains = task.warmup + task.draws * task.thin, len(chain_keys)
     if point.step >= total:
         return point
     driving = driver_of(kernel)
-    cells = driving.cells_per_block(kernel, chain_keys, point.state, total - point.step)
-    limit = driving.FEWEST_STEPS
+    cells = cells or driving.cells_per_block(kernel, chain_keys, point.state, total - point.step)
+    pace = pace or Pace()
+    tried: list[Any] = []
     nothing = driving.no_info(kernel, chain_keys, point.state) if task.thin > 1 else None
     _require_alike(point.pending, nothing, task.directory)
     try:
@@ -262,7 +286,7 @@ def drive(
             is_warmup = point.step < task.warmup
             end = task.warmup if is_warmup else total
             room = cells * driver.CELL - point.step % driver.CELL
-            steps = min(end - point.step, room, limit)
+            steps = min(end - point.step, room, pace.steps)
             phase = 0 if is_warmup else (point.step - task.warmup) % task.thin
             compiled_before = driving.compilations()
             block_began = time.perf_counter()
@@ -270,8 +294,10 @@ def drive(
             past: Any = point.pending if phase else nothing
             state, output = advance(kernel, chain_keys, point.state, block, past, cells)
             now = time.perf_counter()
-            if point.step == 0:
-                require_ratios(kernel, state, output.info)
+            if point.step < driving.TRIAL_STEPS:
+                tried.append(output.info)
+                if point.step + steps >= min(driving.TRIAL_STEPS, total):
+                    require_ratios(kernel, state, jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=1), *tried))
             before = jax.tree.unflatten(jax.tree.structure(output.info), past) if phase else None
             totals = point.totals.after(output.info, before, steps * chains, now - began, is_warmup)
             pending = None
@@ -284,7 +310,7 @@ def drive(
                 keeper.reach(point, is_last=point.step == total)
             shown.update(point.step * chains, str(totals))
             if driving.compilations() == compiled_before:
-                limit = max(driving.FEWEST_STEPS, int(steps * SECONDS_PER_BLOCK / max(now - block_began, 1e-9)))
+                pace.learn(steps, now - block_began)
     finally:
         # Stopped, or an error in a user's function: what was computed is kept.
         for keeper in keepers:
@@ -313,6 +339,7 @@ class Collector:
     def __init__(self, chains: int, draws: int) -> None:
         self.chains, self.draws, self.filled = chains, draws, 0
         self.output: Output | None = None
+        self.totals = Totals()
 
     def add(self, output: Output) -> None:
         """Put draws in their place, as far as they are wanted."""
@@ -325,11 +352,12 @@ class Collector:
         self.filled += count
 
     def reach(self, point: Point, is_last: bool) -> None:
-        """Nothing to do: memory is always up to date."""
+        """Keep the counts; memory is always up to date."""
+        self.totals = point.totals
 
     def taken(self, like: Any) -> Output | None:
         """What was gathered, with positions in the structure of a state's."""
-        if self.output is None:
+        if self.output is None or not self.filled:
             return None
         positions, info = jax.tree.map(lambda leaf: leaf[:, : self.filled], self.output)
         return Output(jax.tree.unflatten(jax.tree.structure(like), jax.tree.leaves(positions)), info)

@@ -28,6 +28,7 @@ from lockstep.warning import warn
 FORMAT = 1
 NAME = "run.json"
 TEXTS = ("exact_when", "error", "remedy")  # of what is known of the kernel
+WARMUP = "warmup"  # the directory, in that of a run, of the updates in which its proposals learn
 MOST_BYTES = 2**26  # of draws that wait to be written
 LEAST_SECONDS, MOST_SECONDS, SHARE = 2.0, 300.0, 0.01  # a segment is about this share of the run so far
 
@@ -97,7 +98,7 @@ def open_run(
             record = read_record(path)
             _require_same(path, record, configuration)
         else:
-            _require_empty(path)
+            require_empty(path)
             content = {"format": FORMAT, "versions": versions(), "about": about, "configuration": configuration}
             write_json(path / NAME, content)
             record = read_record(path)
@@ -139,8 +140,9 @@ def _require_same(path: Path, record: Record, configuration: dict[str, Any]) -> 
         )
 
 
-def _require_empty(path: Path) -> None:
-    others = sorted(p.name for p in path.iterdir() if p.name != LOCK and not p.name.endswith(TEMPORARY))
+def require_empty(path: Path) -> None:
+    """Refuse a directory that holds anything but the warm-up of a run that is to begin there."""
+    others = sorted(p.name for p in path.iterdir() if p.name not in (LOCK, WARMUP) and not p.name.endswith(TEMPORARY))
     if others:
         raise StorageError(
             f"directory {str(path)!r} holds other files ({', '.join(others[:3])}) and no {NAME}; give a new or an "
@@ -215,7 +217,9 @@ class Writer:
         draws = max(0, (point.step - self.record.get("warmup")) // self.record.get("thin") - first)
         place = segment_path(self.path, len(self.segments))
         counts = (first, draws, point.step, self.target, point.totals)
-        segment = Segment(place, self.record.digest, *counts, self.trees)
+        # Seconds as they were counted, set at the time of the clock: a clock that is put right changes no duration.
+        now, computed = time.time(), point.totals.seconds - (last.totals.seconds if last else 0.0)
+        segment = Segment(place, self.record.digest, *counts, self.trees, (now - computed, now))
         pool = ThreadPoolExecutor(1)
         self.writing = Writing(pool.submit(_write, segment, self.waiting, point), segment, self.waiting)
         pool.shutdown(wait=False)
@@ -245,6 +249,11 @@ def require_directory(path: Path) -> Path:
     if not path.is_dir():
         raise NoRunError(f"{path} is no directory")
     if not (path / NAME).exists():
-        raise NoRunError(f"{path} holds no run: there is no {NAME}")
+        is_learning = (path / WARMUP / NAME).is_file()
+        raise NoRunError(
+            f"{path} holds no draws yet: its warm-up is not over"
+            if is_learning
+            else f"{path} holds no run: there is no {NAME}"
+        )
     require_plain(path / NAME)
     return path

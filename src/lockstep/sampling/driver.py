@@ -25,8 +25,8 @@ MOST_UPDATES = 2**18  # of all chains together in one block
 MOST_CELLS = 1024
 MOST_NOISE = 2**24  # bytes of noise, and of what it is made of, in one block (but always at least one cell a chain)
 MOST_OUTPUT = 2**26  # bytes of draws in one block
-FEWEST_STEPS = CELL  # of a block
 BEGINNING = "compiling"  # what the first block begins with, for those who wait for it
+TRIAL_STEPS = CELL  # of each chain: after these a run without one valid ratio is given up
 
 
 class Block(NamedTuple):

@@ -7,10 +7,8 @@ import io
 import multiprocessing
 import os
 import pickle
-import signal
 import sys
 import time
-import traceback
 import types
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor, wait
@@ -24,24 +22,31 @@ from lockstep.precision import double_precision
 from lockstep.sampling.chains import Outcome, run_chains
 from lockstep.sampling.errors import LockedError
 from lockstep.sampling.interrupt import Stop
+from lockstep.sampling.raised import packed, unpacked
 from lockstep.sampling.task import Task
+from lockstep.sampling.workers import begin_worker
+from lockstep.warning import warn
 
 MOST_LOSSES = 5  # in a row, without a job that was finished
 PATIENCE = 30.0  # seconds for the lock of a worker that was thought lost
 SECONDS_BETWEEN_LOOKS = 0.5
+SECONDS_TO_STOP = 5.0  # for tasks that run when another one has failed
+SECONDS_WITHOUT_WORKERS = 60.0
 
 
 def run_tasks(
     tasks: Sequence[Task], executor: Any, stop: Stop, watch: Callable[[], None]
 ) -> Iterator[tuple[int, Outcome]]:
     """Run tasks on an executor; yield the number and the outcome of each as it comes. Tasks may be stopped early."""
-    with workers(executor) as pool:
+    running: dict[Future[bytes], int] = {}
+    with workers(executor) as pool, _abandoned_after_errors(pool, running, tasks):
         jobs = [pack(task) for task in tasks]
-        running = {pool.submit(job): i for i, job in enumerate(jobs)}
-        losses, locked_since = 0, dict[int, float]()
+        running |= {pool.submit(job): i for i, job in enumerate(jobs)}
+        losses, locked_since, cluster = 0, dict[int, float](), Cluster(pool.executor)
         while running:
             done, _ = wait(running, timeout=SECONDS_BETWEEN_LOOKS, return_when="FIRST_COMPLETED")
             watch()
+            cluster.look(bool(done))
             if stop.is_wanted:
                 pool.ask_to_stop(tasks)
                 for future in [future for future in running if future.cancel()]:
@@ -51,7 +56,7 @@ def run_tasks(
             for future in done:
                 i = running.pop(future)
                 try:
-                    kind, value, trace = cloudpickle.loads(future.result())
+                    kind, value = cloudpickle.loads(future.result())
                 except (BrokenExecutor, CancelledError) as error:
                     again.append((i, error))
                 except Exception as error:
@@ -62,14 +67,12 @@ def run_tasks(
                     if kind == "outcome":
                         losses = 0
                         yield i, value
-                    elif isinstance(value, LockedError) and time.monotonic() < PATIENCE + locked_since.setdefault(
-                        i, time.monotonic()
-                    ):
-                        time.sleep(SECONDS_BETWEEN_LOOKS)
-                        running[pool.submit(jobs[i])] = i
-                    else:
-                        value.add_note(f"In a worker:\n{trace}")
-                        raise value
+                        continue
+                    raised, now = unpacked(value), time.monotonic()
+                    if not (isinstance(raised, LockedError) and now < PATIENCE + locked_since.setdefault(i, now)):
+                        raise raised
+                    time.sleep(SECONDS_BETWEEN_LOOKS)
+                    running[pool.submit(jobs[i])] = i
             if again and not stop.is_wanted:
                 losses += 1
                 if losses > MOST_LOSSES:
@@ -79,6 +82,41 @@ def run_tasks(
                     )
                 pool.renew(again[-1][1])
                 running |= {pool.submit(jobs[i]): i for i, _ in again}
+
+
+@contextmanager
+def _abandoned_after_errors(pool: Workers, running: dict[Future[bytes], int], tasks: Sequence[Task]) -> Iterator[None]:
+    """After an error, tasks that wait are cancelled; those that run are asked to stop, and given a moment to do so."""
+    try:
+        yield
+    except BaseException as error:
+        left = [future for future in running if not future.cancel()]
+        if left and isinstance(error, Exception):
+            pool.ask_to_stop(tasks)
+            is_heard = pool.is_own or any(task.stop_file is not None for task in tasks)
+            wait(left, timeout=SECONDS_TO_STOP if is_heard else 0.0)
+        raise
+
+
+class Cluster:
+    """Tells the user, once, that nobody is there to do the work: a cluster may have no workers yet, or never."""
+
+    def __init__(self, executor: Any) -> None:
+        self.client = getattr(executor, "_client", None) if type(executor).__name__ == "ClientExecutor" else None
+        self.since = time.monotonic()
+
+    def look(self, is_anything_done: bool) -> None:
+        """Look at the workers of a Dask cluster, as long as nothing was done for a minute."""
+        if is_anything_done:
+            self.client = None
+        if self.client is None or time.monotonic() - self.since < SECONDS_WITHOUT_WORKERS:
+            return
+        if not self.client.scheduler_info()["workers"]:
+            warn(
+                f"the Dask cluster has had no worker for {SECONDS_WITHOUT_WORKERS:.0f} s; the run waits for one. Start "
+                f"workers (cluster.scale(...), dask worker), or press Ctrl-C"
+            )
+        self.client = None
 
 
 def _is_lost(error: Exception) -> bool:
@@ -106,9 +144,11 @@ def work(job: tuple[bytes, bytes]) -> bytes:
             kernel, initial = _model(job[0])
         task = Task(kernel, initial, **cloudpickle.loads(job[1]))
         outcome = run_chains(task, progress=False, is_collected=task.directory is None)
-        return cloudpickle.dumps(("outcome", outcome, ""))
+        if outcome.error is not None:
+            raise outcome.error
+        return cloudpickle.dumps(("outcome", outcome))
     except Exception as error:
-        return cloudpickle.dumps(("error", error, traceback.format_exc()))
+        return cloudpickle.dumps(("error", packed(error)))
 
 
 @functools.lru_cache(maxsize=8)
@@ -210,10 +250,8 @@ def workers(executor: Any) -> Iterator[Workers]:
 
 
 def spawn_pool(size: int) -> ProcessPoolExecutor:
-    """Processes that start afresh; Ctrl-C reaches them through the process that started them."""
-    return ProcessPoolExecutor(
-        size, multiprocessing.get_context("spawn"), signal.signal, (signal.SIGINT, signal.SIG_IGN)
-    )
+    """Processes that start afresh, and end with the process that started them."""
+    return ProcessPoolExecutor(size, multiprocessing.get_context("spawn"), begin_worker)
 
 
 def processors() -> int:

@@ -13,9 +13,10 @@ import numpy as np
 
 from lockstep.precision import double_precision
 from lockstep.sampling.archive import require_plain
-from lockstep.sampling.chains import Outcome, run_chains
+from lockstep.sampling.chains import Outcome, finished, run_chains
 from lockstep.sampling.directory import NAME, open_run, read_record
 from lockstep.sampling.driver import Output
+from lockstep.sampling.errors import RunDirectoryError
 from lockstep.sampling.interrupt import Stop
 from lockstep.sampling.loading import GROUPED, read_parts, status
 from lockstep.sampling.progress import Progress
@@ -37,6 +38,7 @@ def is_grouped(directory: Path | None) -> bool:
 
 def run_groups(task: Task, executor: Any, progress: bool | None, is_collected: bool = True) -> Outcome:
     """Run a task as groups of chains, on an executor or (None) one after the other in this process."""
+    began = time.perf_counter()
     with ExitStack() as stack:
         tasks = [task]
         # A run that was begun as one group stays one.
@@ -51,10 +53,21 @@ def run_groups(task: Task, executor: Any, progress: bool | None, is_collected: b
                 for one in tasks:
                     require_plain(one.directory)  # type: ignore[arg-type]
         shown = stack.enter_context(Progress(task.updates, "sampling", progress, _begun(tasks)))
-        outcomes = run_all(tasks, executor, shown)
-        if task.directory is not None:
+        error = None
+        try:
+            outcomes = run_all(tasks, executor, shown)
+        except Exception as raised:
+            if task.directory is None or isinstance(raised, RunDirectoryError):
+                raise
+            outcomes, error = [], raised
+        if task.directory is not None and error is None:
             (task.directory / STOP).unlink(missing_ok=True)
-    return _together(task, outcomes, is_collected)
+    if error is not None and not is_collected:
+        raise error
+    outcome = _together(task, outcomes, is_collected)._replace(error=error)
+    if task.directory is not None:
+        return outcome
+    return outcome._replace(totals=dataclasses.replace(outcome.totals, seconds=time.perf_counter() - began))
 
 
 def split(task: Task, width: int) -> list[Task]:
@@ -72,15 +85,16 @@ def split(task: Task, width: int) -> list[Task]:
     ]
 
 
-def run_all(tasks: list[Task], executor: Any, shown: Progress) -> list[Outcome]:
+def run_all(tasks: list[Task], executor: Any, shown: Progress, outer: Stop | None = None) -> list[Outcome]:
     """The outcomes of tasks, in their order; incomplete ones where they were stopped."""
     outcomes = [Outcome(None, Totals(), False)] * len(tasks)
-    with Stop(shown.is_shown) as stop:
+    with Stop(shown.is_shown, outer=outer) as stop:
         if executor is None:
             for i, one in enumerate(tasks):
-                outcomes[i] = run_chains(one, False, is_collected=one.directory is None)
+                outcomes[i] = run_chains(one, False, one.directory is None, stop)
+                if outcomes[i].error is not None:
+                    finished(one, outcomes[i])  # raises it
                 shown.update(*_progress(tasks, outcomes))
-                # The signal went to the task that was running, if it came then.
                 if stop.is_wanted or not outcomes[i].is_complete:
                     break
             return outcomes

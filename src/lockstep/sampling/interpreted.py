@@ -23,8 +23,8 @@ from lockstep.sampling.driver import CELL, Block, Output
 from lockstep.sampling.hosting import hosted, on_host
 from lockstep.types import Key, Noise, Position
 
-FEWEST_STEPS = 1  # of a block: one call of a black box may take minutes
 BEGINNING = "first update"
+TRIAL_STEPS = 1  # as in the compiled driver: one call of a black box may take minutes
 MOST_CELLS = 64  # of a block, whose records are Python objects
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import signal
-import sys
 import threading
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, Self
+
+from lockstep.sampling.said import say
 
 
 class Interrupted(KeyboardInterrupt):
@@ -20,16 +21,19 @@ class Stop:
     """While the context is open, the first Ctrl-C only sets ``is_wanted``; the second one interrupts at once.
 
     SIGTERM, by which schedulers announce the end of a job, does the same. Outside of the main thread, and where the
-    program handles a signal itself, nothing is changed. Processes that no signal reaches look for ``file``.
+    program handles a signal itself, nothing is changed. Processes that no signal reaches look for ``file``. What is a
+    part of something larger, which has the signals, looks there: ``outer``.
     """
 
-    def __init__(self, is_announced: bool = True, file: Path | None = None) -> None:
-        self.is_announced, self.file = is_announced, file
+    def __init__(self, is_announced: bool = True, file: Path | None = None, outer: Stop | None = None) -> None:
+        self.is_announced, self.file, self.outer = is_announced, file, outer
         self.is_signalled = False
         self.previous: dict[int, Any] = {}
 
     @property
     def is_wanted(self) -> bool:
+        if self.outer is not None and self.outer.is_wanted:
+            return True
         return self.is_signalled or (self.file is not None and self.file.exists())
 
     def __enter__(self) -> Self:
@@ -44,7 +48,7 @@ class Stop:
             raise KeyboardInterrupt
         self.is_signalled = True
         if self.is_announced:
-            print("\nStopping at the end of this block; Ctrl-C again stops at once.", file=sys.stderr, flush=True)
+            say("\nStopping at the end of this block; Ctrl-C again stops at once.")
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

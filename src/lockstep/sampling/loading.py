@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from os import PathLike
 from pathlib import Path
@@ -12,13 +13,15 @@ import numpy as np
 
 from lockstep.arguments import path_of
 from lockstep.sampling.archive import require_plain
-from lockstep.sampling.directory import NAME, Record, read_record, require_directory
+from lockstep.sampling.directory import NAME, WARMUP, Record, read_record, require_directory
 from lockstep.sampling.driver import Output
 from lockstep.sampling.errors import DamagedError, NoRunError
+from lockstep.sampling.learnt import read_learnt
 from lockstep.sampling.locks import is_locked
 from lockstep.sampling.run import Run
 from lockstep.sampling.segments import Segment, read_output, read_segments
 from lockstep.sampling.totals import Totals, together
+from lockstep.sampling.walltime import wall_seconds
 
 GROUP = re.compile(r"group-(\d{4})")
 GROUPED = "chains of a task"  # in the configuration of a run whose tasks have directories of their own
@@ -63,7 +66,7 @@ def status(directory: str | PathLike[str]) -> Status:
         parts,
         min((last.end for last in lasts), default=0) if is_whole else 0,
         max((last.target for last in lasts), default=0),
-        together(last.totals for last in lasts),
+        dataclasses.replace(together(last.totals for last in lasts), seconds=wall_seconds(parts)),
         any(is_locked(place) for place in {path, *places}),
     )
 
@@ -91,13 +94,15 @@ def load(directory: str | PathLike[str]) -> Run:
     chains = jax.tree.leaves(output.positions)[0].shape[0]
     if chains != get("chains"):
         raise DamagedError(f"{found.directory / NAME} says {get('chains')} chains, and the segments hold {chains}")
+    adaptation = get("adaptation")
+    learnt = read_learnt(found.directory / WARMUP) if adaptation else None
     return Run(
         *output,
         None,
         get("seed"),
-        get("warmup"),
+        get("warmup") + adaptation,
         get("thin"),
-        found.totals.seconds,
+        found.totals.seconds + (0.0 if learnt is None else learnt.totals.seconds),
         found.directory,
         found.record.about,
     )

@@ -1,7 +1,8 @@
-"""A lock that ends with its process: a killed one cannot leave it behind."""
+"""A lock that ends with its process: a killed one cannot leave it behind, nor can a child that it forked keep it."""
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import socket
@@ -16,6 +17,21 @@ from lockstep.sampling.errors import LockedError, StorageError
 
 NAME = "lock"
 PATIENCE = 0.5  # seconds: one who only looks holds the lock for a moment
+TAKEN = (errno.EACCES, errno.EAGAIN, errno.EWOULDBLOCK, getattr(errno, "EDEADLOCK", errno.EAGAIN))
+
+_held: set[int] = set()
+
+
+def _let_go() -> None:
+    """In a child that a black box has forked: the lock belongs to the parent, and must not outlive it."""
+    for descriptor in _held:
+        with suppress(OSError):
+            os.close(descriptor)
+    _held.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_let_go)
 
 
 class Lock:
@@ -32,7 +48,7 @@ class Lock:
         except OSError as error:
             raise StorageError(f"{self.path} cannot be written ({error.strerror or error})") from error
         until = time.monotonic() + PATIENCE
-        while not _take(self.descriptor):
+        while not self._is_taken():
             if time.monotonic() > until:
                 os.close(self.descriptor)
                 raise LockedError(
@@ -40,6 +56,7 @@ class Lock:
                     f"directory. (`ls.load` and `lockstep status` can read it meanwhile.)"
                 )
             time.sleep(0.05)
+        _held.add(self.descriptor)
         with suppress(OSError):  # on a full disk the note is missing, the lock is not
             os.ftruncate(self.descriptor, 0)
             os.pwrite(self.descriptor, json.dumps(self.note).encode(), 0)
@@ -48,7 +65,20 @@ class Lock:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        os.close(self.descriptor)
+        if self.descriptor in _held:  # not in a forked child, which has let it go
+            _held.discard(self.descriptor)
+            os.close(self.descriptor)
+
+    def _is_taken(self) -> bool:
+        try:
+            return _take(self.descriptor)
+        except OSError as error:
+            os.close(self.descriptor)
+            raise StorageError(
+                f"{self.path} cannot be locked ({error.strerror or error}): the file system gives no locks, without "
+                f"which two processes could write to one run. Give a directory on another one, such as a local disk, "
+                f"or have locks switched on (of NFS: rpc.lockd, or the mount option local_lock)"
+            ) from error
 
 
 def is_locked(directory: Path) -> bool:
@@ -59,6 +89,8 @@ def is_locked(directory: Path) -> bool:
         return False
     try:
         return not _take(descriptor, is_shared=True)
+    except OSError:  # without locks nobody can tell
+        return False
     finally:
         os.close(descriptor)
 
@@ -79,14 +111,16 @@ def _who(path: Path) -> str:
 
 
 def _take(descriptor: int, is_shared: bool = False) -> bool:
-    """Try to take the lock of the operating system."""
+    """Try to take the lock of the operating system: False if somebody has it, an OSError if it cannot be had at all."""
     try:
         import fcntl
     except ImportError:  # Windows
         return _take_on_windows(descriptor, is_shared)
     try:
         fcntl.flock(descriptor, (fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
-    except OSError:
+    except OSError as error:
+        if error.errno not in TAKEN:
+            raise
         return False
     return True
 
@@ -99,6 +133,8 @@ def _take_on_windows(descriptor: int, is_shared: bool) -> bool:
         msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
         if is_shared:
             msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)  # type: ignore[attr-defined]
-    except OSError:
+    except OSError as error:
+        if error.errno not in TAKEN:
+            raise
         return False
     return True

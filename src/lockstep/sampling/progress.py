@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TextIO, cast
+
+from lockstep.sampling.said import Listener, say
 
 SECONDS_BETWEEN_LINES = 5.0
 
@@ -19,7 +20,7 @@ class Progress:
     def __init__(self, total: int, what: str, show: bool | None, begun: int = 0) -> None:
         self.total, self.what, self.begun = total, what, min(begun, total)
         self.started = self.last_line = time.monotonic()  # from here on speed is measured
-        self.is_terminal = sys.stderr.isatty()
+        self.is_terminal = Listener().isatty()
         self.is_shown = self.is_terminal if show is None else show
         self.last_done = -1
         self.first: tuple[float, int] | None = None  # when the first block was done, which was also compiled
@@ -36,7 +37,7 @@ class Progress:
                 MofNCompleteColumn(),
                 TextColumn("{task.fields[note]}"),
             )
-            self.bar = Bar(*columns, console=Console(stderr=True), transient=False)
+            self.bar = Bar(*columns, console=Console(file=cast(TextIO, Listener())), transient=False)
             self.bar.start()
             self.task = self.bar.add_task(self.what, total=self.total, completed=self.begun, note="")
         return self
@@ -46,7 +47,7 @@ class Progress:
         if self.bar is not None:
             self.bar.update(self.task, note=what)
         elif self.is_shown:
-            print(f"{self.what}: {what}", file=sys.stderr, flush=True)
+            say(f"{self.what}: {what}")
 
     def begin(self, begun: int) -> None:
         """Say how much was done before; what is done from now on counts for the speed."""
@@ -68,7 +69,7 @@ class Progress:
             self.bar.update(self.task, completed=done, note=note)
         elif self.is_shown and (now - self.last_line > SECONDS_BETWEEN_LINES or done == self.total != self.last_done):
             self.last_line, self.last_done = now, done
-            print(f"{self.what}: {done:,}/{self.total:,}  {note}", file=sys.stderr, flush=True)
+            say(f"{self.what}: {done:,}/{self.total:,}  {note}")
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -19,6 +19,7 @@ from lockstep.sampling.archive import read_arrays, write_arrays
 from lockstep.sampling.driver import Output
 from lockstep.sampling.errors import DamagedError
 from lockstep.sampling.totals import Totals
+from lockstep.sampling.walltime import span_of
 
 PATTERN = re.compile(r"segment-(\d{6,12})\.npz")
 
@@ -37,6 +38,8 @@ class Segment:
         How many updates each chain had taken at its end.
     target
         How many draws the run was asked for when it was written.
+    span
+        From when to when it was computed, in seconds since 1970; None if it does not say.
     trees
         The structures of positions and info.
     """
@@ -49,6 +52,7 @@ class Segment:
     target: int
     totals: Totals
     trees: Any
+    span: tuple[float, float] | None = None
 
     @property
     def end(self) -> int:
@@ -62,7 +66,7 @@ def segment_path(directory: Path, number: int) -> Path:
 
 def write_segment(segment: Segment, output: Output | None, pending: Any, state: Any) -> None:
     """Commit a segment: its draws (if it has any), the info of a draw that has only begun, and the state."""
-    meta = {name: getattr(segment, name) for name in ("run", "first", "draws", "step", "target", "trees")}
+    meta = {name: getattr(segment, name) for name in ("run", "first", "draws", "step", "target", "trees", "span")}
     meta["totals"] = dataclasses.asdict(segment.totals)
     trees = {"state": state, "pending": pending}
     if output is not None:
@@ -110,14 +114,16 @@ def _read_meta(path: Path) -> Segment:
         if not all(isinstance(count, int) and 0 <= count < 2**62 for count in counts):
             raise ValueError(f"its counts are {counts}")
         first, draws, step, target = counts
-        return Segment(path, str(meta["run"]), first, draws, step, target, _totals(meta["totals"]), meta["trees"])
+        totals, span = totals_of(meta["totals"]), span_of(meta.get("span"))
+        return Segment(path, str(meta["run"]), first, draws, step, target, totals, meta["trees"], span)
     except DamagedError as error:
         raise DamagedError(f"{error}. {_remedy(path)}") from None
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise DamagedError(f"{path} says nothing sensible of itself ({error!r}). {_remedy(path)}") from None
 
 
-def _totals(counts: Any) -> Totals:
+def totals_of(counts: Any) -> Totals:
+    """Totals as they were written, refused if they are no numbers."""
     numbers = {field.name: counts[field.name] for field in dataclasses.fields(Totals)}
     if not all(value is None or isinstance(value, (int, float)) for value in numbers.values()):
         raise ValueError(f"its totals are {numbers}")

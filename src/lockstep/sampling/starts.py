@@ -32,9 +32,9 @@ def initial_states(kernel: Any, initial: Any, chains: int, key: Key, first: int 
 
     Of a group of the chains, the states of ``count`` of them beginning with ``first``.
     """
-    key_positions, key_memory = jr.split(key)
     group = slice(first, chains if count is None else first + count)
-    positions = _positions(initial, chains, chain_keys(key_positions, np.arange(chains)), group)
+    positions = initial_positions(initial, chains, key, group)
+    key_memory = jr.split(key)[1]
     chains = group.stop - group.start
     leaves = jax.tree.leaves(positions)
     if not any(leaf.size for leaf in leaves):
@@ -61,6 +61,10 @@ def initial_states(kernel: Any, initial: Any, chains: int, key: Key, first: int 
 
 def _shapes(positions: Position) -> Any:
     return jax.tree.structure(positions), [np.shape(leaf) for leaf in jax.tree.leaves(positions)]
+def initial_positions(initial: Any, chains: int, key: Key, group: slice | None = None) -> Position:
+    """Where all chains begin, or a group of them."""
+    keys = chain_keys(jr.split(key)[0], np.arange(chains))
+    return _positions(initial, chains, keys, group or slice(0, chains))
 
 
 def _require_proposable(kernel: Any, positions: Position, chains: int, key: Key) -> None:

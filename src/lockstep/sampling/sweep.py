@@ -18,11 +18,12 @@ from lockstep.sampling.chains import Outcome, finished, make_task, stopped
 from lockstep.sampling.configuration import describe
 from lockstep.sampling.executors import processors
 from lockstep.sampling.groups import STOP, run_all
+from lockstep.sampling.interrupt import Stop
 from lockstep.sampling.loading import read_parts, status
 from lockstep.sampling.progress import Progress
 from lockstep.sampling.run import Run
 from lockstep.sampling.task import Task
-from lockstep.sampling.totals import together
+from lockstep.sampling.totals import Totals, together
 
 WORTH_A_POOL = 20.0  # seconds of work left on one process, from which starting others pays
 PLAIN = re.compile(r"[A-Za-z0-9_.+-]{1,32}")
@@ -128,8 +129,9 @@ def sweep(
     if directory is not None:
         Path(directory).mkdir(parents=True, exist_ok=True)
         (Path(directory) / STOP).unlink(missing_ok=True)
-    with Progress(sum(task.updates for task in tasks), f"sweep of {len(tasks)}", progress) as shown:
-        outcomes = _run(tasks, executor, shown)
+    updates = sum(task.updates for task in tasks)
+    with Progress(updates, f"sweep of {len(tasks)}", progress) as shown, Stop(shown.is_shown) as stop:
+        outcomes = _run(tasks, executor, shown, stop)
     if directory is not None:
         (Path(directory) / STOP).unlink(missing_ok=True)
     if not all(outcome.is_complete for outcome in outcomes):
@@ -143,18 +145,18 @@ def sweep(
     return Sweep(points, runs)
 
 
-def _run(tasks: list[Task], executor: Any, shown: Progress) -> list[Outcome]:
+def _run(tasks: list[Task], executor: Any, shown: Progress, stop: Stop) -> list[Outcome]:
     if executor is not None:
-        return run_all(tasks, executor, shown)
+        return run_all(tasks, executor, shown, stop)
     # The first task tells how long the others would take here, and whether other processes pay.
     began = time.monotonic()
-    first = run_all(tasks[:1], None, shown)
+    first = run_all(tasks[:1], None, shown, stop)
     left = tasks[1:]
-    if not left or not first[0].is_complete:
-        return [*first, *[Outcome(None, first[0].totals, False)] * len(left)]
+    if not left or not first[0].is_complete or stop.is_wanted:
+        return [*first, *[Outcome(None, Totals(), False)] * len(left)]
     size = min(processors(), len(left))
     is_worth = size > 1 and (time.monotonic() - began) * len(left) > WORTH_A_POOL
-    return [*first, *run_all(left, size if is_worth else None, shown)]
+    return [*first, *run_all(left, size if is_worth else None, shown, stop)]
 
 
 def _read(outcome: Outcome, path: Path | None, task: Task) -> Outcome:

@@ -10,13 +10,15 @@ from lockstep.precision import canonical
 from lockstep.sampling.configuration import describe
 from lockstep.sampling.starts import Starts
 from lockstep.sampling.summary import about
+from lockstep.sampling.totals import Totals
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Task:
     """Chains ``first`` to ``first + width - 1`` of a run of ``chains`` chains, and the directory that is theirs.
 
-    ``adaptation`` is how many updates went into learning the kernel before the first of these.
+    ``adaptation`` is how many updates of each chain went into learning the kernel before the first of these, and
+    ``learning`` what happened in them.
     """
 
     kernel: Any
@@ -32,6 +34,7 @@ class Task:
     stop_file: Path | None = None
     point: dict[str, str] | None = None
     adaptation: int = 0
+    learning: Totals = dataclasses.field(default_factory=Totals)
 
     @property
     def count(self) -> int:

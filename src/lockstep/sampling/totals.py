@@ -27,7 +27,7 @@ class Totals:
     marks, gaps
         Separations of coupled kernels that happened, and their expected number; None for others.
     seconds
-        Time spent.
+        Time spent, by the clock.
     """
 
     updates: int = 0
@@ -84,7 +84,7 @@ def _counts(info: Any) -> dict[str, Any]:
 
 
 def together(parts: Iterable[Totals]) -> Totals:
-    """The totals of groups of chains; their seconds are added as well."""
+    """The totals of groups of chains. Their seconds are added as well: computing time, not that of the clock."""
     parts = list(parts)
 
     def add(name: str) -> Any:
