@@ -64,15 +64,24 @@ def run(
         typer.Option(min=1, help="Processes to share the chains between. Default: one, all chains together."),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
+    changed: Annotated[
+        str,
+        typer.Option(
+            metavar="refuse|accept",
+            help="If the directory holds a run of another model: refuse, or go on with this one and record it.",
+        ),
+    ] = "refuse",
 ) -> None:
     """Run chains of a model; the same command again resumes, with more draws it extends."""
     from lockstep.model_file import load_model
     from lockstep.sampling.chains import make_task, run_chains, stopped
     from lockstep.sampling.groups import is_grouped, run_groups
 
+    if changed not in ("refuse", "accept"):
+        raise typer.BadParameter(f"{changed} is neither refuse nor accept", param_hint="--changed")
     kernel, initial = load_model(model)
     out = out or Path("runs") / Path(model.partition(".py")[0]).name
-    task = make_task(kernel, initial, draws, chains, seed, warmup, thin, out)
+    task = make_task(kernel, initial, draws, chains, seed, warmup, thin, out, changed=changed)
     if workers is not None or is_grouped(out):
         outcome = run_groups(task, workers, not quiet, is_collected=False)
     else:

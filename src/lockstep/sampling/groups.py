@@ -46,7 +46,7 @@ def run_groups(task: Task, executor: Any, progress: bool | None, is_collected: b
             if task.directory is not None:
                 with double_precision():
                     configuration = task.configuration() | {GROUPED: width}
-                stack.enter_context(open_run(task.directory, configuration, task.about()))
+                stack.enter_context(open_run(task.directory, configuration, task.about(), changed=task.changed))
                 (task.directory / STOP).unlink(missing_ok=True)
                 for one in tasks:
                     require_plain(one.directory)  # type: ignore[arg-type]

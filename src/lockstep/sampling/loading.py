@@ -11,7 +11,7 @@ import jax
 import numpy as np
 
 from lockstep.sampling.archive import require_plain
-from lockstep.sampling.directory import NAME, Record, read_record, require_directory
+from lockstep.sampling.directory import NAME, Record, changes_in, read_record, require_directory
 from lockstep.sampling.driver import Output
 from lockstep.sampling.errors import DamagedError, NoRunError
 from lockstep.sampling.locks import is_locked
@@ -93,6 +93,7 @@ def load(directory: str | PathLike[str]) -> Run:
         found.totals.seconds,
         found.directory,
         found.record.about,
+        changes_in(found.directory),
     )
 
 

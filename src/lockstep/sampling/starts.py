@@ -30,17 +30,28 @@ def initial_states(kernel: Any, initial: Any, chains: int, key: Key, first: int 
 
     Of a group of the chains, the states of ``count`` of them beginning with ``first``.
     """
-    key_positions, key_memory = jr.split(key)
+    positions = initial_positions(initial, chains, key, first, count)
+    _, key_memory = jr.split(key)
+    count = chains if count is None else count
+    return states_at(kernel, positions, initial, chain_keys(key_memory, np.arange(first, first + count)))
+
+
+def initial_positions(initial: Any, chains: int, key: Key, first: int = 0, count: int | None = None) -> Position:
+    """Where chains begin, with a leading axis; of a group of them, where these do."""
+    key_positions, _ = jr.split(key)
     group = slice(first, chains if count is None else first + count)
-    positions = _positions(initial, chains, chain_keys(key_positions, np.arange(chains)), group)
-    chains = group.stop - group.start
+    return _positions(initial, chains, chain_keys(key_positions, np.arange(chains)), group)
+
+
+def states_at(kernel: Any, positions: Position, initial: Any, keys: Key) -> Any:
+    """The states of chains at their positions, which came from ``initial``; what is random in them from keys."""
+    chains = len(keys)
     leaves = jax.tree.leaves(positions)
     if not any(leaf.size for leaf in leaves):
         raise ValueError(f"initial is {initial!r}, which holds no number; give a position")
     if any(is_key(leaf) for leaf in leaves):
         raise TypeError("initial is a random key; give a position, or a function of a key that draws one")
     _require_finite(positions, positions, chains, "initial holds {value} in the position", "give finite numbers")
-    keys = chain_keys(key_memory, np.arange(group.start, group.stop))
     _require_proposable(kernel, positions, chains, keys[0])
     for one, places in placed_kernels(kernel, positions):
         state = driver_of(kernel).init(one, places, keys)

@@ -43,6 +43,7 @@ def summarize(run: Any) -> Summary:
     else:
         prediction, sentence = _predicted(run)
     findings.append(sentence)
+    findings += run.changes
     for leg in infos(run.info):
         bad = 1 - leg.is_finite.mean() / run.thin
         if bad > 0:

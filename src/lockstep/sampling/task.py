@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lockstep.precision import canonical
-from lockstep.sampling.configuration import describe
+from lockstep.sampling.configuration import describe_model
 from lockstep.sampling.starts import Starts
 from lockstep.sampling.summary import about
 
@@ -16,7 +16,8 @@ from lockstep.sampling.summary import about
 class Task:
     """Chains ``first`` to ``first + width - 1`` of a run of ``chains`` chains, and the directory that is theirs.
 
-    ``adaptation`` is how many updates went into learning the kernel before the first of these.
+    ``adaptation`` is how many updates went into learning the kernel before the first of these; ``changed`` says whether
+    a run of another model is refused or goes on with this one.
     """
 
     kernel: Any
@@ -32,6 +33,7 @@ class Task:
     stop_file: Path | None = None
     point: dict[str, str] | None = None
     adaptation: int = 0
+    changed: str = "refuse"
 
     @property
     def count(self) -> int:
@@ -57,10 +59,7 @@ class Task:
         }
         if self.width is not None:
             found |= {"first chain": self.first, "chains of the group": self.width}
-        return found | {
-            "kernel": describe(canonical(self.kernel, "kernel"), "kernel"),
-            "initial": describe(initial, "initial"),
-        }
+        return found | describe_model(canonical(self.kernel, "kernel"), initial)
 
     def about(self) -> dict[str, Any]:
         """What a reader without the kernel would like to know of it."""
