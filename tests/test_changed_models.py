@@ -1,7 +1,6 @@
 """A resume notices whatever changed in a model: by what it is made of, or by what it computes."""
 
 import concurrent.futures
-import gc
 import importlib
 import json
 import subprocess
@@ -326,11 +325,10 @@ def test_samples_that_are_vectors(tmp_path):
 
 # --- the repeated update
 
-FACTOR = [1.0]  # not in the description of `hidden`: it reads it in a way that nothing can follow
-
 
 def hidden():
-    return next(value for value in gc.get_objects() if value is FACTOR)[0] if False else sys.list_of_test[0]
+    """A number that no description holds: it is an attribute of a module that is not the user's."""
+    return sys.list_of_test[0]
 
 
 def log_density(theta):
@@ -366,7 +364,7 @@ def kernels():
 
 @pytest.fixture
 def secret(monkeypatch):
-    """A number that no description holds."""
+    """What `hidden` returns."""
     monkeypatch.setattr(sys, "list_of_test", [1.0], raising=False)
     return sys.list_of_test
 

@@ -21,7 +21,7 @@ from lockstep.precision import canonical, double_precision
 from lockstep.sampling import driver
 from lockstep.sampling.adapt import ADAPT_STREAM, DEFAULT_WARMUP, adapted
 from lockstep.sampling.comparison import require_choice
-from lockstep.sampling.directory import NAME, Point, Record, Writer, accept, changes_in, open_run
+from lockstep.sampling.directory import NAME, Point, Record, Writer, accept, changes_in, open_run, write_changes
 from lockstep.sampling.driver import Output
 from lockstep.sampling.drivers import driver_of
 from lockstep.sampling.fit import fitted
@@ -220,7 +220,8 @@ def run_chains(task: Task, progress: bool | None, is_collected: bool = True) -> 
                 point = Point(writer.segments[-1].step, None, None, writer.segments[-1].totals)
             else:
                 point = writer.resume(state) or point
-                point = settled(kernel, keys, key_start, task, record, point)
+                point, record = settled(kernel, keys, key_start, task, record, point)
+            write_changes(task.directory, record)
             for segment in writer.segments if collector is not None else ():
                 if segment.draws:
                     collector.add(read_output(segment))  # type: ignore[union-attr]
@@ -241,7 +242,7 @@ def is_finished(task: Task) -> bool:
     return last is not None and last.step >= task.warmup + task.draws * task.thin
 
 
-def settled(kernel: Any, keys: Any, key_start: Any, task: Task, record: Record, point: Point) -> Point:
+def settled(kernel: Any, keys: Any, key_start: Any, task: Task, record: Record, point: Point) -> tuple[Point, Record]:
     """Where a run goes on, if the model computes what it did; else refused, or accepted with what it computes now.
 
     What a state remembers of its position (a log density, an estimate of it) is of the model that computed it: where
@@ -251,14 +252,14 @@ def settled(kernel: Any, keys: Any, key_start: Any, task: Task, record: Record, 
         told = list(record.other), list(record.suspects)
         found = require_repeatable(kernel, keys, task, point.step, point.state, point.witness, *told)
         if found is None:
-            return point
+            return point, record
         record = accept(task.directory, record, [found])  # type: ignore[arg-type]
     if point.witness is None:
-        return point
+        return point, record
     positions = point.state.position
     key = jr.fold_in(jr.fold_in(key_start, CHANGE_STREAM), point.step)
     numbers = np.arange(task.first, task.first + task.count)
-    return point._replace(state=states_at(kernel, positions, positions, chain_keys(key, numbers)))
+    return point._replace(state=states_at(kernel, positions, positions, chain_keys(key, numbers))), record
 
 
 def advance(kernel: Any, chain_keys: Any, state: Any, block: driver.Block, past: Any, cells: int) -> tuple[Any, Output]:

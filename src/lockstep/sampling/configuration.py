@@ -12,6 +12,7 @@ from lockstep.sampling.fingerprint_walk import Walk
 CODE, NOISE, INTERNALS, OPAQUE, PACKAGES = "code", "noise", "internals", "cannot be compared", "packages"
 # Compared otherwise: objects of packages hold caches and memory that was never set, so that only results can tell.
 ASIDE = (INTERNALS, OPAQUE, PACKAGES)
+TOLD_ANYWAY = {"jax", "jaxlib", "numpy"}  # every run records their versions
 MODEL = ("kernel", "initial", CODE, NOISE)  # what another model may have of its own, and a resume may accept
 
 
@@ -34,7 +35,7 @@ def describe_model(kernel: Any, initial: Any) -> dict[str, Any]:
     walk = Walk()
     roots = {"kernel": walk.describe(kernel, "kernel"), "initial": walk.describe(initial, "initial")}
     code = walk.finished()
-    packages = {name: package_version(name) for name in sorted(walk.packages)}
+    packages = {name: package_version(name) for name in sorted(walk.packages - TOLD_ANYWAY)}
     aside = {INTERNALS: walk.internals, OPAQUE: walk.opaque, PACKAGES: packages}
     return {**roots, CODE: code, NOISE: noise_fingerprint(), **aside}
 

@@ -61,7 +61,7 @@ class Change(NamedTuple):
     def __str__(self) -> str:
         shown = "; ".join(self.differences[:4])
         more = f"; and {len(self.differences) - 4} more" if len(self.differences) > 4 else ""
-        return f"the model was changed at draw {self.draw:,}, which was accepted: {shown}{more}"
+        return f"the model was changed at draw {self.draw:,}, and draws before are of another one: {shown}{more}"
 
 
 class Record(NamedTuple):
@@ -193,7 +193,7 @@ def _compared(path: Path, record: Record, configuration: dict[str, Any], changed
 
 
 def accept(path: Path, record: Record, found: list[str], configuration: dict[str, Any] | None = None) -> Record:
-    """Record that a run goes on with another model, from where it stands."""
+    """The record of a run that goes on with another model, from where it stands; not yet written."""
     places = [path, *sorted(path.glob("group-*"))]
     reached = [last for place in places if place.is_dir() and (last := last_segment(place)) is not None]
     if not reached:
@@ -202,9 +202,14 @@ def accept(path: Path, record: Record, found: list[str], configuration: dict[str
         step, draw = min(last.step for last in reached), min(last.end for last in reached)
     here = versions() | {"processor": processor()}
     change = Change(step, draw, tuple(found), record.model if configuration is None else configuration, here)
-    content = read_json(path / NAME)
-    write_json(path / NAME, content | {"changes": [*content.get("changes", ()), change._asdict()]})
-    return read_record(path)
+    return record._replace(changes=(*record.changes, change))
+
+
+def write_changes(path: Path, record: Record) -> None:
+    """Commit what was accepted, when it is known that the run can go on."""
+    content, changes = read_json(path / NAME), [change._asdict() for change in record.changes]
+    if len(changes) > len(content.get("changes", ())):
+        write_json(path / NAME, content | {"changes": changes})
 
 
 def changes_in(path: Path) -> tuple[str, ...]:
@@ -255,7 +260,15 @@ class Writer:
         if not self.segments:
             return None
         last = self.segments[-1]
-        state, infos = read_state(last, like)
+        try:
+            state, infos = read_state(last, like)
+        except DamagedError:
+            if not self.record.is_renewed(last.step):
+                raise
+            raise MismatchError(
+                f"{self.path} cannot go on with this kernel, whose states are not like those of the run; begin another "
+                f"run where this one ended, at ls.Starts(positions), in another directory"
+            ) from None
         before, _ = read_state(last, like, "before")
         if not 0 < last.repeatable <= last.step:
             raise DamagedError(f"{last.path} says that its last block has {last.repeatable} updates")

@@ -35,13 +35,6 @@ MOST_NODES = 1_000_000  # after which nothing more is looked at
 SIMPLE = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), np.generic)
 BUILT_IN = (types.BuiltinFunctionType, types.MethodWrapperType, types.WrapperDescriptorType, np.ufunc)
 OPAQUE = "cannot be compared: "
-# Of a class: what Python and dataclasses write, and what says nothing of what it computes.
-UNTOLD = words(
-    "__module__ __dict__ __weakref__ __doc__ __qualname__ __name__ __annotations__ __annotate__ "
-    "__annotate_func__ __annotations_cache__ __match_args__ __dataclass_fields__ __dataclass_params__ "
-    "__abstractmethods__ _abc_impl __orig_bases__ __parameters__ __firstlineno__ __static_attributes__ __slots__ "
-    "__hash__ __conditional_annotations__ __type_params__"
-)
 BUILDING = words("__init__ __post_init__ __new__ __setstate__ __init_subclass__ __set_name__ __setattr__")
 # Packages and modules whose objects save their data, and nothing that changes by itself.
 TOLD_IN_FULL = words("builtins collections datetime decimal fractions jax numpy pandas pathlib types uuid xarray")
@@ -60,8 +53,10 @@ class Walk:
         self._roots: list[Found] = []
         self._functions: dict[str, types.CodeType] = {}
         self._cells: dict[int, list[str]] = collections.defaultdict(list)
+        self._attributes: dict[str, list[str]] = collections.defaultdict(list)  # of the user's objects
         self._changed: set[str] = set()
         self._changed_cells: set[tuple[int, str]] = set()
+        self._changed_of_arguments: set[str] = set()
         self._kept: list[Any] = []  # whose identity is used
         self._nodes = 0
 
@@ -77,6 +72,8 @@ class Walk:
         while self._pending:
             name, follow, value = self._pending.popleft()
             follow(value, name, self._code[name])
+        for name in self._changed_of_arguments:
+            self._changed |= set(self._attributes[name])
         for cell, suffix in self._changed_cells:
             self._changed |= {f"{path}{suffix}" for path in self._cells[cell]}
         code: Found = {}
@@ -233,6 +230,8 @@ class Walk:
             self._visit(kind, f"{path}.class", found, around)
             held, changed = _held(value), self._changed_attributes(kind)
             self._changed |= {f"{path}.{name}" for name in changed}
+            for name in held:
+                self._attributes[name].append(f"{path}.{name}")
             self._inside([(f"{path}.{name}", held[name]) for name in sorted(held)], found, around)
             if isinstance(value, Mapping):
                 self._items({self._key(key): inner for key, inner in _pairs(value)}, path, found, around)
@@ -320,6 +319,8 @@ class Walk:
         for place in uses.changes:
             if place.scope == "global":
                 self._changed |= {f"{module}.{place.name}{call}{place.suffix}" for call in ("", "()")}
+            elif place.scope == "argument" and place.attributes and not _is_method(function):
+                self._changed_of_arguments.add(place.attributes[0])
         for name, chains in uses.globals.items():
             if name in function.__globals__:
                 self._global(function.__globals__[name], f"{module}.{name}", chains)
@@ -422,7 +423,10 @@ class Walk:
             is_made = isinstance(value, types.FunctionType) and value.__code__.co_filename == "<string>"
             is_slot = isinstance(value, (types.MemberDescriptorType, types.GetSetDescriptorType))
             is_slot = is_slot or type(value).__name__ == "_tuplegetter"
-            if name in UNTOLD or is_made or is_slot or (is_enum and name.startswith("_")):
+            is_method = isinstance(value, (types.FunctionType, staticmethod, classmethod, property))
+            if is_made or is_slot or (name.startswith("__") and name.endswith("__") and not is_method):
+                continue
+            if is_enum and name.startswith("_"):
                 continue
             if isinstance(value, enum.Enum) and is_enum:
                 self._visit(value.value, f"{path}.{name}", found, around)
@@ -475,6 +479,10 @@ def _array_text(array: np.ndarray) -> str:
         kind = "" if array.dtype in (np.dtype(float), np.dtype(np.int64), np.dtype(bool)) else f" {array.dtype}"
         return f"{array.tolist()}{kind}"
     return f"{array.dtype.name}{list(array.shape)} {digest(np.ascontiguousarray(array).tobytes())}"
+
+
+def _is_method(function: types.FunctionType) -> bool:
+    return "." in function.__qualname__.rpartition("<locals>.")[2]
 
 
 def _is_users_function(value: Any) -> bool:

@@ -14,7 +14,7 @@ import numpy as np
 from lockstep.precision import double_precision
 from lockstep.sampling.archive import require_plain
 from lockstep.sampling.chains import Outcome, run_chains
-from lockstep.sampling.directory import NAME, open_run, read_record
+from lockstep.sampling.directory import NAME, Record, open_run, read_record, write_changes
 from lockstep.sampling.driver import Output
 from lockstep.sampling.interrupt import Stop
 from lockstep.sampling.loading import GROUPED, read_parts, status
@@ -39,6 +39,7 @@ def run_groups(task: Task, executor: Any, progress: bool | None, is_collected: b
     """Run a task as groups of chains, on an executor or (None) one after the other in this process."""
     with ExitStack() as stack:
         tasks = [task]
+        record: Record | None = None
         # A run that was begun as one group stays one.
         if task.directory is None or is_grouped(task.directory) or not (task.directory / NAME).exists():
             width = -(-task.chains // MOST_GROUPS)
@@ -46,13 +47,17 @@ def run_groups(task: Task, executor: Any, progress: bool | None, is_collected: b
             if task.directory is not None:
                 with double_precision():
                     configuration = task.configuration() | {GROUPED: width}
-                stack.enter_context(open_run(task.directory, configuration, task.about(), changed=task.changed))
+                record = stack.enter_context(
+                    open_run(task.directory, configuration, task.about(), changed=task.changed)
+                )
                 (task.directory / STOP).unlink(missing_ok=True)
                 for one in tasks:
                     require_plain(one.directory)  # type: ignore[arg-type]
         shown = stack.enter_context(Progress(task.updates, "sampling", progress, _begun(tasks)))
         outcomes = run_all(tasks, executor, shown)
         if task.directory is not None:
+            if record is not None:
+                write_changes(task.directory, record)
             (task.directory / STOP).unlink(missing_ok=True)
     return _together(task, outcomes, is_collected)
 

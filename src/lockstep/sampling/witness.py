@@ -51,7 +51,11 @@ class Found(NamedTuple):
     share: float
 
     def __str__(self) -> str:
-        return f"{self.name} of chain {self.chain}: {self.there!s} there, {self.here!s} here"
+        form = ".17g" if self.share <= ROUNDING else ".6g"
+        there, here = (
+            f"{value:{form}}" if value.dtype.kind == "f" else str(value) for value in (self.there, self.here)
+        )
+        return f"{self.name} of chain {self.chain}: {there} there, {here} here"
 
 
 def last_info(output: driver.Output) -> list[np.ndarray]:
@@ -100,7 +104,7 @@ def require_repeatable(
     again, info = repeat(kernel, keys, task, step, witness)
     require_alike(witness.info, jax.tree.leaves(info), task.directory)
     there = jax.tree.unflatten(jax.tree.structure(info), witness.info)
-    found = [*_differences(state, again, first), *_differences(there, info, first, 1.0 + _largest(state))]
+    found = [*_differences(there, info, first, 1.0 + _largest(state)), *_differences(state, again, first)]
     if not found:
         return None
     shown = "; ".join(map(str, found[:MOST_SHOWN])) + (
