@@ -68,6 +68,13 @@ def run(
         typer.Option("--adapt", help="Let proposals learn in the warm-up, of 1,000 updates unless --warmup says else."),
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
+    changed: Annotated[
+        str,
+        typer.Option(
+            metavar="refuse|accept",
+            help="If the directory holds a run of another model: refuse, or go on with this one and record it.",
+        ),
+    ] = "refuse",
 ) -> None:
     """Run chains of a model; the same command again resumes, with more draws it extends."""
     from lockstep.model_file import load_model
@@ -75,10 +82,12 @@ def run(
     from lockstep.sampling.groups import is_grouped, run_groups
     from lockstep.sampling.interrupt import Interrupted
 
+    if changed not in ("refuse", "accept"):
+        raise typer.BadParameter(f"{changed} is neither refuse nor accept", param_hint="--changed")
     kernel, initial = load_model(model)
     out = out or Path("runs") / Path(model.partition(".py")[0]).name
     try:
-        task = make_task(kernel, initial, draws, chains, seed, warmup, thin, out, adapt, not quiet)
+        task = make_task(kernel, initial, draws, chains, seed, warmup, thin, out, adapt, not quiet, changed)
     except Interrupted as stop:
         _stop(str(stop), out)
     if workers is not None or is_grouped(out):

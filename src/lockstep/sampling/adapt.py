@@ -16,7 +16,7 @@ from lockstep.coupling import Pair
 from lockstep.precision import canonical
 from lockstep.sampling import driver
 from lockstep.sampling.chains import Collector, drive
-from lockstep.sampling.directory import NAME, WARMUP, Point, Writer, open_run, read_record, require_empty
+from lockstep.sampling.directory import NAME, WARMUP, Point, Writer, open_run, read_record, require_empty, write_changes
 from lockstep.sampling.drivers import driver_of
 from lockstep.sampling.errors import MismatchError
 from lockstep.sampling.interrupt import Interrupted, Stop
@@ -55,7 +55,9 @@ def adapted(task: Task, progress: bool | None = None) -> Task:
     # Draws are thinned, updates of the warm-up are not: all of them teach.
     warmup = dataclasses.replace(task, draws=task.adaptation, thin=1, directory=task.directory / WARMUP)
     assert warmup.directory is not None
-    with open_run(warmup.directory, warmup.configuration(), warmup.about()) as record:
+    opened = open_run(warmup.directory, warmup.configuration(), warmup.about(), changed=warmup.changed)
+    with opened as record:
+        write_changes(warmup.directory, record)
         learnt = read_learnt(warmup.directory, record.digest)
         if learnt is not None and learnt.positions:
             return _finished(task, learnt, warmup.directory)

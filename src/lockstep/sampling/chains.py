@@ -7,7 +7,6 @@ import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from os import PathLike
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
@@ -15,26 +14,29 @@ import jax.random as jr
 import numpy as np
 
 from lockstep.arguments import MOST_SEED, flag, path_of, whole
+from lockstep.coupling import Pair
 from lockstep.host import raised_here
 from lockstep.kernel import require_protocol
 from lockstep.precision import canonical, double_precision
 from lockstep.sampling import driver
-from lockstep.sampling.directory import Point, Writer, open_run
+from lockstep.sampling.comparison import require_choice
+from lockstep.sampling.directory import NAME, Point, Record, Writer, accept, changes_in, open_run, write_changes
 from lockstep.sampling.driver import Output
 from lockstep.sampling.drivers import driver_of
-from lockstep.sampling.errors import DamagedError
 from lockstep.sampling.fit import fitted
 from lockstep.sampling.interrupt import Interrupted, Stop
 from lockstep.sampling.pace import Pace
 from lockstep.sampling.problems import require_ratios, warn_of_ratios
 from lockstep.sampling.progress import Progress
 from lockstep.sampling.run import Run
-from lockstep.sampling.segments import read_output
-from lockstep.sampling.starts import chain_keys, initial_states
+from lockstep.sampling.segments import last_segment, read_output
+from lockstep.sampling.starts import chain_keys, initial_positions, initial_states, states_at
 from lockstep.sampling.task import Task
 from lockstep.sampling.totals import Totals
+from lockstep.sampling.witness import Witness, last_info, require_alike, require_repeatable
 from lockstep.types import Kernel
 
+CHANGE_STREAM = 2**31 + 1  # of random numbers: beyond the chains' and that of the adaptation
 MOST_STEPS = 2**38  # of a chain: cells of noise are numbered with 32 bits
 MOST_CHAINS = 2**24
 
@@ -51,6 +53,7 @@ def sample(
     executor: Any = None,
     progress: bool | None = None,
     adapt: bool = False,
+    changed: str = "refuse",
 ) -> Run:
     """Run chains of a kernel and keep their draws.
 
@@ -81,7 +84,8 @@ def sample(
     directory
         Makes the run durable: draws are committed to this directory as they come. The same call again goes on where
         the last one stopped, or was killed, and with more ``draws`` extends the run; `ls.load` opens it. Another
-        kernel, seed or start is refused.
+        kernel, seed or start is refused: its code and data are compared, as far as they can be followed, and before the
+        run goes on the last update of each chain is computed again and compared bit for bit.
     executor
         Where to run: a ``concurrent.futures.Executor`` of any make, or a number of processes on this machine. The
         chains are then computed as up to 64 tasks; which chains form a task depends on ``chains`` alone, so that all
@@ -92,6 +96,10 @@ def sample(
         True: proposals that can learn (`RandomWalk`, `UniformWalk`, `CrankNicolson`) learn their covariance and scale
         in the warm-up, from all chains, and are frozen before the first draw; ``run.kernel`` has them as they then
         are. A warm-up of 0 becomes 1,000 updates.
+    changed
+        What to do if the directory holds a run of another model (kernel, start, or what their code uses). "refuse": an
+        error says what differs. "accept": the run goes on from its last positions with the model as it is now; what
+        differed is recorded at that draw, and shown by ``run.summary()`` and the report.
 
     Returns
     -------
@@ -109,7 +117,7 @@ def sample(
     from lockstep.sampling.groups import is_grouped, run_groups
 
     try:
-        task = make_task(kernel, initial, draws, chains, seed, warmup, thin, directory, adapt, progress)
+        task = make_task(kernel, initial, draws, chains, seed, warmup, thin, directory, adapt, progress, changed)
         if executor is not None or is_grouped(task.directory):
             outcome = run_groups(task, executor, progress)
         else:
@@ -131,8 +139,10 @@ def make_task(
     directory: str | PathLike[str] | None,
     adapt: bool = False,
     progress: bool | None = False,
+    changed: str = "refuse",
 ) -> Task:
     """The arguments of a run, checked, with its kernel fitted and adapted."""
+    changed = require_choice(changed)
     require_protocol(kernel, Kernel, "kernel", "a kernel such as ls.standard(log_density, proposal)")
     draws, chains = whole(draws, "draws", 1, MOST_STEPS), whole(chains, "chains", 1, MOST_CHAINS)
     warmup, thin = whole(warmup, "warmup", 0, MOST_STEPS), whole(thin, "thin", 1, MOST_STEPS)
@@ -147,7 +157,7 @@ def make_task(
     with double_precision(), raised_here():
         key_start, _ = jr.split(jr.key(seed))
         kernel, initial = fitted(kernel, initial, key_start, progress)
-        task = Task(kernel, initial, draws, chains, seed, warmup, thin, path)
+        task = Task(kernel, initial, draws, chains, seed, warmup, thin, path, changed=changed)
         if not flag(adapt, "adapt"):
             return task
         from lockstep.sampling.adapt import DEFAULT_WARMUP, adapted
@@ -179,6 +189,7 @@ def finished(task: Task, outcome: Outcome) -> Run:
             task.thin,
             outcome.totals.seconds + task.learning.seconds,
             task.directory,
+            changes=() if task.directory is None else changes_in(task.directory),
         )
     if outcome.error is not None:
         vars(outcome.error)["run"] = run
@@ -218,13 +229,22 @@ def run_chains(task: Task, progress: bool | None, is_collected: bool = True, out
         keys = chain_keys(key_run, np.arange(task.first, task.first + task.count))
         shown = stack.enter_context(Progress(task.updates, "sampling", progress))
         shown.say(driver_of(kernel).BEGINNING)
-        state = initial_states(kernel, task.initial, task.chains, key_start, task.first, task.count)
+        # What a finished run holds is only read: its model is compared, and not called.
+        is_over = is_finished(task)
+        starts = (task.initial, task.chains, key_start, task.first, task.count)
+        state = None if is_over else initial_states(kernel, *starts)
         point, writer = Point(0, state, None, Totals()), None
         collector = Collector(task.count, task.draws) if is_collected else None
         if task.directory is not None:
-            record = stack.enter_context(open_run(task.directory, task.configuration(), task.about()))
+            configuration = task.configuration()
+            record = stack.enter_context(open_run(task.directory, configuration, task.about(), changed=task.changed))
             writer = Writer(task.directory, record, task.draws)
-            point = writer.resume(state) or point
+            if is_over:
+                point = Point(writer.segments[-1].step, None, None, writer.segments[-1].totals)
+            else:
+                point = writer.resume(state) or point
+                point, record = settled(kernel, keys, key_start, task, record, point)
+            write_changes(task.directory, record)
             for segment in writer.segments if collector is not None else ():
                 if segment.draws:
                     collector.add(read_output(segment))  # type: ignore[union-attr]
@@ -237,8 +257,37 @@ def run_chains(task: Task, progress: bool | None, is_collected: bool = True, out
             if collector is None:
                 raise
             return Outcome(collector.taken(state.position), collector.totals, False, error)
-        output = None if collector is None else collector.taken(state.position)
+        like = initial_positions(*starts) if state is None else state.position
+        output = None if collector is None else collector.taken(like)
         return Outcome(output, point.totals, point.step >= task.warmup + task.draws * task.thin)
+
+
+def is_finished(task: Task) -> bool:
+    """Whether the directory of a task holds all updates that it asks for."""
+    if task.directory is None or not (task.directory / NAME).is_file():
+        return False
+    last = last_segment(task.directory)
+    return last is not None and last.step >= task.warmup + task.draws * task.thin
+
+
+def settled(kernel: Any, keys: Any, key_start: Any, task: Task, record: Record, point: Point) -> tuple[Point, Record]:
+    """Where a run goes on, if the model computes what it did; else refused, or accepted with what it computes now.
+
+    What a state remembers of its position (a log density, an estimate of it) is of the model that computed it: where
+    the model was changed, it is evaluated anew.
+    """
+    if point.witness is not None and not record.is_renewed(point.step):
+        told = list(record.other), list(record.suspects)
+        found = require_repeatable(kernel, keys, task, point.step, point.state, point.witness, *told)
+        if found is None:
+            return point, record
+        record = accept(task.directory, record, [found])  # type: ignore[arg-type]
+    if point.witness is None:
+        return point, record
+    positions = point.state.position
+    key = jr.fold_in(jr.fold_in(key_start, CHANGE_STREAM), point.step)
+    numbers = np.arange(task.first, task.first + task.count)
+    return point._replace(state=states_at(kernel, positions, positions, chain_keys(key, numbers))), record
 
 
 def advance(kernel: Any, chain_keys: Any, state: Any, block: driver.Block, past: Any, cells: int) -> tuple[Any, Output]:
@@ -279,14 +328,18 @@ def drive(
     pace = pace or Pace()
     tried: list[Any] = []
     nothing = driving.no_info(kernel, chain_keys, point.state) if task.thin > 1 else None
-    _require_alike(point.pending, nothing, task.directory)
+    require_alike(point.pending, nothing, task.directory)
     try:
         while point.step < total and not stop.is_wanted:
             # A block ends at a whole cell, or where the warm-up or the run ends.
             is_warmup = point.step < task.warmup
             end = task.warmup if is_warmup else total
             room = cells * driver.CELL - point.step % driver.CELL
-            steps = min(end - point.step, room, pace.steps)
+            most = min(end - point.step, room, pace.steps)
+            # The last update before a segment is a block by itself: a resume takes it again and compares.
+            is_due = any(keeper.is_due(point) for keeper in keepers)
+            is_end = point.step + most == total and task.directory is not None and most > 1 + (point.step == 0)
+            steps = 1 if is_due else most - 1 if is_end else most
             phase = 0 if is_warmup else (point.step - task.warmup) % task.thin
             compiled_before = driving.compilations()
             block_began = time.perf_counter()
@@ -300,30 +353,23 @@ def drive(
                     require_ratios(kernel, state, jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=1), *tried))
             before = jax.tree.unflatten(jax.tree.structure(output.info), past) if phase else None
             totals = point.totals.after(output.info, before, steps * chains, now - began, is_warmup)
+            witness = Witness(point.state, steps, past if phase else None, last_info(output))
             pending = None
             if not is_warmup:
                 output, pending = whole_draws(output, phase, steps, task.thin)
                 for keeper in keepers:
                     keeper.add(output)
-            point, began = Point(point.step + steps, state, pending, totals), now
+            point, began = Point(point.step + steps, state, pending, totals, witness), now
             for keeper in keepers:
                 keeper.reach(point, is_last=point.step == total)
             shown.update(point.step * chains, str(totals))
-            if driving.compilations() == compiled_before:
+            if driving.compilations() == compiled_before and (steps == most or not is_due):
                 pace.learn(steps, now - block_began)
     finally:
         # Stopped, or an error in a user's function: what was computed is kept.
         for keeper in keepers:
             keeper.reach(point, is_last=point.step > 0)
     return point
-
-
-def _require_alike(pending: Any, nothing: Any, directory: Path | None) -> None:
-    """Refuse what a directory holds of a draw that has only begun, if it is not of this kernel."""
-    if pending is not None and nothing is not None:
-        there, here = ([(leaf.shape, leaf.dtype) for leaf in leaves] for leaves in (pending, nothing))
-        if there != here:
-            raise DamagedError(f"the last segment of {directory} holds no info of this kernel")
 
 
 def whole_draws(output: Output, phase: int, steps: int, thin: int) -> tuple[Output, Any]:
@@ -355,9 +401,15 @@ class Collector:
         """Keep the counts; memory is always up to date."""
         self.totals = point.totals
 
+    def is_due(self, point: Point) -> bool:
+        """Never."""
+        return False
+
     def taken(self, like: Any) -> Output | None:
         """What was gathered, with positions in the structure of a state's."""
         if self.output is None or not self.filled:
             return None
         positions, info = jax.tree.map(lambda leaf: leaf[:, : self.filled], self.output)
+        if isinstance(positions, Pair) and not isinstance(like, Pair):
+            like = Pair(like, like)  # coupled chains that began at one position
         return Output(jax.tree.unflatten(jax.tree.structure(like), jax.tree.leaves(positions)), info)

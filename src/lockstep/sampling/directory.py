@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.metadata
 import json
 import platform
 import time
@@ -16,16 +17,23 @@ import jax
 import numpy as np
 
 from lockstep.sampling.archive import TEMPORARY, read_json, require_plain, write_json
-from lockstep.sampling.configuration import differences
+from lockstep.sampling.comparison import (
+    REFUSE,
+    changes_of_model,
+    other_packages,
+    other_versions,
+    suspects,
+    tell_versions,
+)
 from lockstep.sampling.driver import Output
 from lockstep.sampling.errors import DamagedError, MismatchError, NoRunError, StorageError
 from lockstep.sampling.locks import NAME as LOCK, Lock
-from lockstep.sampling.segments import Segment, read_segments, read_state, segment_path, write_segment
+from lockstep.sampling.segments import Segment, last_segment, read_segments, read_state, segment_path, write_segment
 from lockstep.sampling.structure import encode
 from lockstep.sampling.totals import Totals
-from lockstep.warning import warn
+from lockstep.sampling.witness import Witness, processor
 
-FORMAT = 1
+FORMAT = 2
 NAME = "run.json"
 TEXTS = ("exact_when", "error", "remedy")  # of what is known of the kernel
 WARMUP = "warmup"  # the directory, in that of a run, of the updates in which its proposals learn
@@ -34,12 +42,28 @@ LEAST_SECONDS, MOST_SECONDS, SHARE = 2.0, 300.0, 0.01  # a segment is about this
 
 
 class Point(NamedTuple):
-    """Where a run is: updates of each chain, states, the info of a draw that has only begun, and counts."""
+    """Where a run is: updates of each chain, states, the info of a draw that has only begun, counts, the last block."""
 
     step: int
     state: Any
     pending: Any
     totals: Totals
+    witness: Witness | None = None
+
+
+class Change(NamedTuple):
+    """Another model, accepted: after how many updates and draws of each chain, what differed, and what it is now."""
+
+    step: int
+    draw: int
+    differences: tuple[str, ...]
+    configuration: dict[str, Any]
+    versions: dict[str, str]
+
+    def __str__(self) -> str:
+        shown = "; ".join(self.differences[:4])
+        more = f"; and {len(self.differences) - 4} more" if len(self.differences) > 4 else ""
+        return f"the model was changed at draw {self.draw:,}, and draws before are of another one: {shown}{more}"
 
 
 class Record(NamedTuple):
@@ -49,6 +73,18 @@ class Record(NamedTuple):
     about: dict[str, Any]
     versions: dict[str, str]
     digest: str
+    changes: tuple[Change, ...] = ()
+    other: tuple[str, ...] = ()  # versions and packages that are others here, and the processor
+    suspects: tuple[str, ...] = ()  # what cannot be compared
+
+    @property
+    def model(self) -> dict[str, Any]:
+        """The configuration with which the run last went on."""
+        return self.changes[-1].configuration if self.changes else self.configuration
+
+    def is_renewed(self, step: int) -> bool:
+        """Whether the model was changed after that many updates of each chain."""
+        return bool(self.changes) and self.changes[-1].step == step
 
     def get(self, name: str) -> int:
         """A whole number of the configuration."""
@@ -79,14 +115,35 @@ def read_record(directory: Path) -> Record:
         else None
     )
     shown = {"kernel": _printable(about.get("kernel")), **texts, "point": point}
-    return Record(configuration, shown, versions, _digest({"configuration": configuration, "about": about}))
+    try:
+        changes = tuple(_change(one) for one in found.get("changes", ()))
+    except (KeyError, TypeError, ValueError) as error:
+        raise DamagedError(f"{directory / NAME} says nothing sensible of its changes ({error!r})") from None
+    return Record(configuration, shown, versions, _digest({"configuration": configuration, "about": about}), changes)
+
+
+def _change(found: Any) -> Change:
+    counts, texts = [found["step"], found["draw"]], [_printable(text) for text in found["differences"]]
+    mappings = [found["configuration"], found["versions"]]
+    if not all(isinstance(count, int) and 0 <= count < 2**62 for count in counts):
+        raise ValueError(f"its counts are {counts}")
+    if not all(isinstance(one, dict) for one in mappings):
+        raise ValueError("it has no configuration")
+    return Change(counts[0], counts[1], tuple(texts), mappings[0], mappings[1])
 
 
 @contextmanager
 def open_run(
-    path: Path, configuration: dict[str, Any], about: dict[str, Any], note: dict[str, Any] | None = None
+    path: Path,
+    configuration: dict[str, Any],
+    about: dict[str, Any],
+    note: dict[str, Any] | None = None,
+    changed: str = REFUSE,
 ) -> Iterator[Record]:
-    """Hold the directory of a run for writing: begun if it is new, else compared with ``configuration``."""
+    """Hold the directory of a run for writing: begun if it is new, else compared with ``configuration``.
+
+    If ``changed`` is "accept", another model is recorded as a change, with which later ones are compared.
+    """
     try:
         path.mkdir(parents=True, exist_ok=True)
     except FileExistsError:
@@ -95,11 +152,11 @@ def open_run(
         raise StorageError(f"directory {str(path)!r} cannot be made ({error.strerror or error})") from error
     with Lock(path, note):
         if (path / NAME).exists() or (path / NAME).is_symlink():
-            record = read_record(path)
-            _require_same(path, record, configuration)
+            record = _compared(path, read_record(path), configuration, changed)
         else:
             require_empty(path)
-            content = {"format": FORMAT, "versions": versions(), "about": about, "configuration": configuration}
+            here = versions() | {"processor": processor()}
+            content = {"format": FORMAT, "versions": here, "about": about, "configuration": configuration}
             write_json(path / NAME, content)
             record = read_record(path)
         for leftover in path.glob(f"*{TEMPORARY}"):  # of a writer that was killed
@@ -114,30 +171,53 @@ def versions() -> dict[str, str]:
     return {
         "lockstep": __version__,
         "jax": jax.__version__,
+        "jaxlib": importlib.metadata.version("jaxlib"),
         "numpy": np.__version__,
         "python": platform.python_version(),
     }
 
 
-def _require_same(path: Path, record: Record, configuration: dict[str, Any]) -> None:
-    here = versions()
-    there = {name: str(record.versions.get(name)) for name in here}
-    if there["lockstep"].split(".")[:2] != here["lockstep"].split(".")[:2]:
+def _compared(path: Path, record: Record, configuration: dict[str, Any], changed: str) -> Record:
+    """The record of a directory, if this configuration may go on with it."""
+    here, there = versions(), record.changes[-1].versions if record.changes else record.versions
+    made_by = str(there.get("lockstep"))
+    if made_by.split(".")[:2] != here["lockstep"].split(".")[:2]:
         raise MismatchError(
-            f"{path} was made by Lockstep {there['lockstep']}, and this is {here['lockstep']}; go on with that "
-            f"version, or give another directory"
+            f"{path} was made by Lockstep {made_by}, and this is {here['lockstep']}; go on with that version, or give "
+            f"another directory"
         )
-    if found := differences(record.configuration, configuration):
-        shown = "; ".join(found[:4]) + (f"; and {len(found) - 4} more" if len(found) > 4 else "")
-        raise MismatchError(
-            f"{path} holds a run with other settings: {shown}. Give the same settings to go on with it, or another "
-            f"directory"
-        )
-    if changed := [f"{name} {there[name]} there, {here[name]} here" for name in here if there[name] != here[name]]:
-        warn(
-            f"{path} was begun with other versions ({'; '.join(changed)}): its further draws may differ by rounding "
-            f"from those of an uninterrupted run"
-        )
+    if found := changes_of_model(path, record.model, configuration, changed):
+        return accept(path, record, found, configuration)
+    other = [*other_versions(there, here), *other_packages(record.model, configuration)]
+    tell_versions(path, other)
+    other += other_versions(there, {"processor": processor()})
+    return record._replace(other=tuple(other), suspects=tuple(suspects(record.model, configuration)))
+
+
+def accept(path: Path, record: Record, found: list[str], configuration: dict[str, Any] | None = None) -> Record:
+    """The record of a run that goes on with another model, from where it stands; not yet written."""
+    places = [path, *sorted(path.glob("group-*"))]
+    reached = [last for place in places if place.is_dir() and (last := last_segment(place)) is not None]
+    if not reached:
+        step = draw = 0
+    else:
+        step, draw = min(last.step for last in reached), min(last.end for last in reached)
+    here = versions() | {"processor": processor()}
+    change = Change(step, draw, tuple(found), record.model if configuration is None else configuration, here)
+    return record._replace(changes=(*record.changes, change))
+
+
+def write_changes(path: Path, record: Record) -> None:
+    """Commit what was accepted, when it is known that the run can go on."""
+    content, changes = read_json(path / NAME), [change._asdict() for change in record.changes]
+    if len(changes) > len(content.get("changes", ())):
+        write_json(path / NAME, content | {"changes": changes})
+
+
+def changes_in(path: Path) -> tuple[str, ...]:
+    """The changes of the model that a run and its groups of chains went through, in words."""
+    places = [path, *sorted(inner for inner in path.glob("group-*") if (inner / NAME).is_file())]
+    return tuple(dict.fromkeys(str(change) for place in places for change in read_record(place).changes))
 
 
 def require_empty(path: Path) -> None:
@@ -183,8 +263,20 @@ class Writer:
         if not self.segments:
             return None
         last = self.segments[-1]
-        state, pending = read_state(last, like)
-        return Point(last.step, state, pending or None, last.totals)
+        try:
+            state, infos = read_state(last, like)
+        except DamagedError:
+            if not self.record.is_renewed(last.step):
+                raise
+            raise MismatchError(
+                f"{self.path} cannot go on with this kernel, whose states are not like those of the run; begin another "
+                f"run where this one ended, at ls.Starts(positions), in another directory"
+            ) from None
+        before, _ = read_state(last, like, "before")
+        if not 0 < last.repeatable <= last.step:
+            raise DamagedError(f"{last.path} says that its last block has {last.repeatable} updates")
+        witness = Witness(before, last.repeatable, infos["past"] or None, infos["after"])
+        return Point(last.step, state, infos["pending"] or None, last.totals, witness)
 
     def add(self, output: Output) -> None:
         """Take draws with leading axes (chains, draws)."""
@@ -195,12 +287,19 @@ class Writer:
             self.waiting.append(copy)
 
     def reach(self, point: Point, is_last: bool) -> None:
-        """Commit what waits, if it is time; at the end, return when it is on disk."""
-        waited = time.monotonic() - self.committed_at
-        if is_last or self.bytes > MOST_BYTES or waited > self.interval(point.totals.seconds):
+        """Commit what waits, if it is time and the last block is one update; at the end, return when it is on disk."""
+        if is_last or (self.is_due(point) and point.witness is not None and point.witness.steps == 1):
             self.commit(point)
         if is_last:
             self.settle()
+
+    def is_due(self, point: Point) -> bool:
+        """Whether it is time for a segment, before which an update is taken by itself, to be repeated at a resume."""
+        committed = self.writing.segment if self.writing else self.segments[-1] if self.segments else None
+        if point.step == (0 if committed is None else committed.step):
+            return False
+        waited = time.monotonic() - self.committed_at
+        return self.bytes > MOST_BYTES or waited > self.interval(point.totals.seconds)
 
     @staticmethod
     def interval(seconds: float) -> float:
@@ -219,7 +318,9 @@ class Writer:
         counts = (first, draws, point.step, self.target, point.totals)
         # Seconds as they were counted, set at the time of the clock: a clock that is put right changes no duration.
         now, computed = time.time(), point.totals.seconds - (last.totals.seconds if last else 0.0)
-        segment = Segment(place, self.record.digest, *counts, self.trees, (now - computed, now))
+        span = (now - computed, now)
+        assert point.witness is not None
+        segment = Segment(place, self.record.digest, *counts, self.trees, point.witness.steps, span)
         pool = ThreadPoolExecutor(1)
         self.writing = Writing(pool.submit(_write, segment, self.waiting, point), segment, self.waiting)
         pool.shutdown(wait=False)
@@ -241,7 +342,9 @@ def _write(segment: Segment, outputs: list[Output], point: Point) -> None:
     # An interrupt may have come between the draws of a block and its point: only what belongs to the point counts.
     draws = segment.draws
     output = jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=1)[:, :draws], *outputs) if draws else None
-    write_segment(segment, output, point.pending, point.state)
+    assert point.witness is not None
+    before = (point.witness.state, point.witness.past, point.witness.info)
+    write_segment(segment, output, point.pending, point.state, before)
 
 
 def require_directory(path: Path) -> Path:

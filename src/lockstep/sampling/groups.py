@@ -14,7 +14,7 @@ import numpy as np
 from lockstep.precision import double_precision
 from lockstep.sampling.archive import require_plain
 from lockstep.sampling.chains import Outcome, finished, run_chains
-from lockstep.sampling.directory import NAME, open_run, read_record
+from lockstep.sampling.directory import NAME, Record, open_run, read_record, write_changes
 from lockstep.sampling.driver import Output
 from lockstep.sampling.errors import RunDirectoryError
 from lockstep.sampling.interrupt import Stop
@@ -41,6 +41,7 @@ def run_groups(task: Task, executor: Any, progress: bool | None, is_collected: b
     began = time.perf_counter()
     with ExitStack() as stack:
         tasks = [task]
+        record: Record | None = None
         # A run that was begun as one group stays one.
         if task.directory is None or is_grouped(task.directory) or not (task.directory / NAME).exists():
             width = -(-task.chains // MOST_GROUPS)
@@ -48,7 +49,9 @@ def run_groups(task: Task, executor: Any, progress: bool | None, is_collected: b
             if task.directory is not None:
                 with double_precision():
                     configuration = task.configuration() | {GROUPED: width}
-                stack.enter_context(open_run(task.directory, configuration, task.about()))
+                record = stack.enter_context(
+                    open_run(task.directory, configuration, task.about(), changed=task.changed)
+                )
                 (task.directory / STOP).unlink(missing_ok=True)
                 for one in tasks:
                     require_plain(one.directory)  # type: ignore[arg-type]
@@ -61,6 +64,8 @@ def run_groups(task: Task, executor: Any, progress: bool | None, is_collected: b
                 raise
             outcomes, error = [], raised
         if task.directory is not None and error is None:
+            if record is not None:
+                write_changes(task.directory, record)
             (task.directory / STOP).unlink(missing_ok=True)
     if error is not None and not is_collected:
         raise error

@@ -13,7 +13,7 @@ import numpy as np
 
 from lockstep.arguments import path_of
 from lockstep.sampling.archive import require_plain
-from lockstep.sampling.directory import NAME, WARMUP, Record, read_record, require_directory
+from lockstep.sampling.directory import NAME, WARMUP, Record, changes_in, read_record, require_directory
 from lockstep.sampling.driver import Output
 from lockstep.sampling.errors import DamagedError, NoRunError
 from lockstep.sampling.learnt import read_learnt
@@ -105,6 +105,7 @@ def load(directory: str | PathLike[str]) -> Run:
         found.totals.seconds + (0.0 if learnt is None else learnt.totals.seconds),
         found.directory,
         found.record.about,
+        changes_in(found.directory),
     )
 
 

@@ -34,6 +34,8 @@ class Run:
         Where the run is kept; None if it is only in memory.
     about
         What is known of the kernel: its text, when it is exact, and else the order of its error.
+    changes
+        Where the run went on with another model (``changed="accept"``), and what differed, in words.
     """
 
     positions: Position
@@ -45,6 +47,7 @@ class Run:
     seconds: float
     directory: Path | None = None
     stored_about: dict[str, Any] | None = None
+    changes: tuple[str, ...] = ()
 
     @property
     def about(self) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from lockstep.sampling.errors import DamagedError
 from lockstep.sampling.totals import Totals
 from lockstep.sampling.walltime import span_of
 
+COUNTS = ("first", "draws", "step", "target", "repeatable")
 PATTERN = re.compile(r"segment-(\d{6,12})\.npz")
 
 
@@ -42,6 +43,8 @@ class Segment:
         From when to when it was computed, in seconds since 1970; None if it does not say.
     trees
         The structures of positions and info.
+    repeatable
+        How many of its last updates a resume takes again, to see whether the model is what it was.
     """
 
     path: Path
@@ -52,6 +55,7 @@ class Segment:
     target: int
     totals: Totals
     trees: Any
+    repeatable: int
     span: tuple[float, float] | None = None
 
     @property
@@ -64,11 +68,14 @@ def segment_path(directory: Path, number: int) -> Path:
     return directory / f"segment-{number:06d}.npz"
 
 
-def write_segment(segment: Segment, output: Output | None, pending: Any, state: Any) -> None:
-    """Commit a segment: its draws (if it has any), the info of a draw that has only begun, and the state."""
-    meta = {name: getattr(segment, name) for name in ("run", "first", "draws", "step", "target", "trees", "span")}
+def write_segment(segment: Segment, output: Output | None, pending: Any, state: Any, before: tuple[Any, ...]) -> None:
+    """Commit a segment: its draws (if it has any), the info of a draw that has only begun, and the state.
+
+    ``before`` are the state and the info before its last updates, and the info after them.
+    """
+    meta = {name: getattr(segment, name) for name in (*COUNTS, "run", "trees", "span")}
     meta["totals"] = dataclasses.asdict(segment.totals)
-    trees = {"state": state, "pending": pending}
+    trees = {"state": state, "pending": pending, **dict(zip(("before", "past", "after"), before, strict=True))}
     if output is not None:
         trees |= {"positions": output.positions, "info": output.info}
     arrays = {
@@ -110,12 +117,12 @@ def _numbers(directory: Path) -> list[int]:
 def _read_meta(path: Path) -> Segment:
     try:
         meta = json.loads(read_arrays(path, lambda name: name == "meta")["meta"].tobytes())
-        counts = [meta[name] for name in ("first", "draws", "step", "target")]
+        counts = [meta[name] for name in COUNTS]
         if not all(isinstance(count, int) and 0 <= count < 2**62 for count in counts):
             raise ValueError(f"its counts are {counts}")
-        first, draws, step, target = counts
+        first, draws, step, target, repeatable = counts
         totals, span = totals_of(meta["totals"]), span_of(meta.get("span"))
-        return Segment(path, str(meta["run"]), first, draws, step, target, totals, meta["trees"], span)
+        return Segment(path, str(meta["run"]), first, draws, step, target, totals, meta["trees"], repeatable, span)
     except DamagedError as error:
         raise DamagedError(f"{error}. {_remedy(path)}") from None
     except (KeyError, TypeError, ValueError, RecursionError) as error:
@@ -145,17 +152,21 @@ def read_output(segment: Segment) -> Output:
         raise DamagedError(f"{segment.path} does not hold its draws ({error}). {_remedy(segment.path)}") from None
 
 
-def read_state(segment: Segment, like: Any) -> tuple[Any, list[np.ndarray]]:
-    """The state at the end of a segment in the structure of ``like``, and the leaves of what is pending."""
+def read_state(segment: Segment, like: Any, name: str = "state") -> tuple[Any, dict[str, list[np.ndarray]]]:
+    """The state at the end of a segment in the structure of ``like``, and the leaves of infos by name.
+
+    With the name ``before`` the state from which its last updates were taken.
+    """
+    infos = ("pending", "past", "after")
     try:
-        arrays = read_arrays(segment.path, lambda name: name.startswith(("state.", "pending.")))
+        arrays = read_arrays(segment.path, lambda member: member.partition(".")[0] in (name, *infos))
     except DamagedError as error:
         raise DamagedError(f"{error}. {_remedy(segment.path)}") from None
-    leaves, wanted = _leaves(arrays, "state"), jax.tree.leaves(like)
+    leaves, wanted = _leaves(arrays, name), jax.tree.leaves(like)
     if [(leaf.shape, leaf.dtype) for leaf in leaves] != [(leaf.shape, leaf.dtype) for leaf in map(_plain, wanted)]:
         raise DamagedError(f"{segment.path} holds no state of this kernel. {_remedy(segment.path)}")
     restored = [_as(leaf, old) for leaf, old in zip(leaves, wanted, strict=True)]
-    return jax.tree.unflatten(jax.tree.structure(like), restored), _leaves(arrays, "pending")
+    return jax.tree.unflatten(jax.tree.structure(like), restored), {info: _leaves(arrays, info) for info in infos}
 
 
 def _leaves(arrays: dict[str, np.ndarray], name: str) -> list[np.ndarray]:

@@ -32,10 +32,22 @@ def initial_states(kernel: Any, initial: Any, chains: int, key: Key, first: int 
 
     Of a group of the chains, the states of ``count`` of them beginning with ``first``.
     """
+    positions = initial_positions(initial, chains, key, first, count)
+    _, key_memory = jr.split(key)
+    count = chains if count is None else count
+    return states_at(kernel, positions, initial, chain_keys(key_memory, np.arange(first, first + count)))
+
+
+def initial_positions(initial: Any, chains: int, key: Key, first: int = 0, count: int | None = None) -> Position:
+    """Where chains begin, with a leading axis; of a group of them, where these do."""
+    key_positions, _ = jr.split(key)
     group = slice(first, chains if count is None else first + count)
-    positions = initial_positions(initial, chains, key, group)
-    key_memory = jr.split(key)[1]
-    chains = group.stop - group.start
+    return _positions(initial, chains, chain_keys(key_positions, np.arange(chains)), group)
+
+
+def states_at(kernel: Any, positions: Position, initial: Any, keys: Key) -> Any:
+    """The states of chains at their positions, which came from ``initial``; what is random in them from keys."""
+    chains = len(keys)
     leaves = jax.tree.leaves(positions)
     if not any(leaf.size for leaf in leaves):
         raise ValueError(f"initial is {initial!r}, which holds no number; give a position")
@@ -49,7 +61,6 @@ def initial_states(kernel: Any, initial: Any, chains: int, key: Key, first: int 
     for leg in positions if isinstance(positions, Pair) else (positions,):
         require_names(jax.tree.map(lambda leaf: leaf[0], leg))
     _require_finite(positions, positions, chains, "initial holds {value} in the position", "give finite numbers")
-    keys = chain_keys(key_memory, np.arange(group.start, group.stop))
     _require_proposable(kernel, positions, chains, keys[0])
     for one, places in placed_kernels(kernel, positions):
         state = driver_of(kernel).init(one, places, keys)
@@ -61,10 +72,6 @@ def initial_states(kernel: Any, initial: Any, chains: int, key: Key, first: int 
 
 def _shapes(positions: Position) -> Any:
     return jax.tree.structure(positions), [np.shape(leaf) for leaf in jax.tree.leaves(positions)]
-def initial_positions(initial: Any, chains: int, key: Key, group: slice | None = None) -> Position:
-    """Where all chains begin, or a group of them."""
-    keys = chain_keys(jr.split(key)[0], np.arange(chains))
-    return _positions(initial, chains, keys, group or slice(0, chains))
 
 
 def _require_proposable(kernel: Any, positions: Position, chains: int, key: Key) -> None:

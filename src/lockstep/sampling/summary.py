@@ -47,7 +47,7 @@ def summarize(run: Any) -> Summary:
         prediction, sentence = None, "exact kernel" + ("" if exact_when == "always" else f", when {exact_when}")
     else:
         prediction, sentence = _predicted(run)
-    findings += [sentence, *good_news(table)]
+    findings += [sentence, *run.changes, *good_news(table)]
     updates = run.chains * run.draws * run.thin
     findings.append(f"acceptance {run.acceptance:.3f} over {updates:,} updates of {run.chains} chains")
     return Summary(table, tuple(findings), prediction)

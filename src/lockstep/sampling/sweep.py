@@ -84,6 +84,7 @@ def sweep(
     directory: str | PathLike[str] | None = None,
     executor: Any = None,
     progress: bool | None = None,
+    changed: str = "refuse",
 ) -> Sweep:
     """Run a kernel for each point of a grid: numbers of samples, proposals, seeds, or whatever a kernel is made of.
 
@@ -97,7 +98,7 @@ def sweep(
         A function of the names of the grid that returns a kernel.
     grid
         For each name, its values. The name ``seed`` is that of the run, and is not given to ``make``.
-    initial, draws, chains, seed, warmup, thin, progress
+    initial, draws, chains, seed, warmup, thin, progress, changed
         As in `ls.sample`.
     directory
         Where to keep the runs.
@@ -124,7 +125,7 @@ def sweep(
     points = _points(grid)
     make = _once(make)
     directory = None if directory is None else path_of(directory, "directory")
-    tasks = [_task(make, point, initial, draws, chains, seed, warmup, thin, directory) for point in points]
+    tasks = [_task(make, point, initial, draws, chains, seed, warmup, thin, directory, changed) for point in points]
     paths = [task.directory for task in tasks]
     if directory is not None:
         Path(directory).mkdir(parents=True, exist_ok=True)
@@ -189,11 +190,12 @@ def _task(
     warmup: int,
     thin: int,
     directory: str | PathLike[str] | None,
+    changed: str,
 ) -> Task:
     settings = {name: value for name, value in point.items() if name != "seed"}
     seed = point.get("seed", seed)
     path = None if directory is None else Path(directory) / label(point)
-    task = make_task(make(**settings), initial, draws, chains, seed, warmup, thin, path)
+    task = make_task(make(**settings), initial, draws, chains, seed, warmup, thin, path, changed=changed)
     texts = {name: _text(value) for name, value in point.items()}
     return dataclasses.replace(task, point=texts, stop_file=None if directory is None else Path(directory) / STOP)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lockstep.precision import canonical
-from lockstep.sampling.configuration import describe
+from lockstep.sampling.configuration import describe_model
 from lockstep.sampling.starts import Starts
 from lockstep.sampling.summary import about
 from lockstep.sampling.totals import Totals
@@ -18,7 +18,7 @@ class Task:
     """Chains ``first`` to ``first + width - 1`` of a run of ``chains`` chains, and the directory that is theirs.
 
     ``adaptation`` is how many updates of each chain went into learning the kernel before the first of these, and
-    ``learning`` what happened in them.
+    ``learning`` what happened in them; ``changed`` says whether a run of another model is refused or goes on with this.
     """
 
     kernel: Any
@@ -35,6 +35,7 @@ class Task:
     point: dict[str, str] | None = None
     adaptation: int = 0
     learning: Totals = dataclasses.field(default_factory=Totals)
+    changed: str = "refuse"
 
     @property
     def count(self) -> int:
@@ -60,10 +61,7 @@ class Task:
         }
         if self.width is not None:
             found |= {"first chain": self.first, "chains of the group": self.width}
-        return found | {
-            "kernel": describe(canonical(self.kernel, "kernel"), "kernel"),
-            "initial": describe(initial, "initial"),
-        }
+        return found | describe_model(canonical(self.kernel, "kernel"), initial)
 
     def about(self) -> dict[str, Any]:
         """What a reader without the kernel would like to know of it."""
