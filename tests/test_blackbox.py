@@ -15,11 +15,12 @@ import pytest
 
 import lockstep as ls
 from lockstep.estimators.smooth import central_differences
+from lockstep.host.generator import RandomKey
+from lockstep.host.interpreted import hosted
+from lockstep.host.scope import quiet
 from lockstep.precision import canonical, double_precision
-from lockstep.randomness import RandomKey, quiet
 from lockstep.sampling import driver, interpreted
 from lockstep.sampling.driver import Block
-from lockstep.sampling.hosting import hosted
 from lockstep.sampling.starts import initial_states
 
 WALK = ls.RandomWalk(0.8)

@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from lockstep.arguments import is_array, shapes
-from lockstep.black_box import BlackBox
-from lockstep.parts import is_key, part, set_field, show, static
-from lockstep.randomness import RandomKey, is_traced
+from lockstep.host.black_box import BlackBox
+from lockstep.host.generator import RandomKey
+from lockstep.parts import is_concrete, is_key, part, set_field, show, static
 
 T = TypeVar("T")
 FLOAT = np.float64
@@ -59,7 +59,7 @@ def _given(arguments: tuple[Any, ...]) -> str:
 def _hint(function: Any, arguments: tuple[Any, ...], error: Exception) -> str:
     if isinstance(function, BlackBox):
         return "The arguments of a black box are read-only: copy them first." if "read-only" in str(error) else ""
-    return "If it is written for NumPy, wrap it: ls.blackbox(function)." if is_traced(arguments) else ""
+    return "If it is written for NumPy, wrap it: ls.blackbox(function)." if not is_concrete(arguments) else ""
 
 
 def _require_arity(function: Any, name: str, arguments: tuple[Any, ...]) -> None:

@@ -14,7 +14,7 @@ import jax.random as jr
 import numpy as np
 
 from lockstep.arguments import whole
-from lockstep.host import raised_here
+from lockstep.host.callback import raised_here
 from lockstep.kernel import require_protocol
 from lockstep.precision import canonical, double_precision
 from lockstep.sampling import driver

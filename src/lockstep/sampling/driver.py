@@ -17,7 +17,7 @@ import jax.random as jr
 import numpy as np
 from jax.extend.core import jaxprs_in_params
 
-from lockstep.boxes import own_errors
+from lockstep.host.callback import raised_here
 from lockstep.types import Array, Key, Position
 
 CELL = 64
@@ -55,7 +55,7 @@ def advance(
 
     What a batched black box raises arrives as itself.
     """
-    with own_errors(kernel):
+    with raised_here():
         return jax.block_until_ready(
             _advance(kernel, chain_keys, state, block, past, cells=cells, is_thinned=is_thinned)
         )
@@ -68,7 +68,7 @@ def compilations() -> int:
 
 def init(kernel: Any, positions: Position, keys: Key) -> Any:
     """The states of all chains at their positions."""
-    with own_errors(kernel):
+    with raised_here():
         return jax.block_until_ready(_init(kernel, positions, keys))
 
 

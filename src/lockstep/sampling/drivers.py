@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-from lockstep.boxes import is_interpreted
+from lockstep.host.boxes import is_interpreted
 from lockstep.sampling import driver, interpreted
 
 

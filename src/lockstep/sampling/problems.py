@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from lockstep.boxes import boxes, called_back
 from lockstep.coupling import Pair
+from lockstep.host.boxes import boxes, called_back
 from lockstep.kernel import MetropolisHastings
 from lockstep.ratios import Carried, Estimated, Randomized, Universal
 from lockstep.types import Info, describe, one_of
