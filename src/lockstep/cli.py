@@ -64,15 +64,20 @@ def run(
         typer.Option(min=1, help="Processes to share the chains between. Default: one, all chains together."),
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
+    on_error: Annotated[
+        str,
+        typer.Option(metavar="raise|reject", help="What an exception of a black box does: end the run, or reject."),
+    ] = "raise",
 ) -> None:
     """Run chains of a model; the same command again resumes, with more draws it extends."""
     from lockstep.model_file import load_model
     from lockstep.sampling.chains import make_task, run_chains, stopped
     from lockstep.sampling.groups import is_grouped, run_groups
+    from lockstep.sampling.totals import failed_sentence
 
     kernel, initial = load_model(model)
     out = out or Path("runs") / Path(model.partition(".py")[0]).name
-    task = make_task(kernel, initial, draws, chains, seed, warmup, thin, out)
+    task = make_task(kernel, initial, draws, chains, seed, warmup, thin, out, on_error=on_error)
     if workers is not None or is_grouped(out):
         outcome = run_groups(task, workers, not quiet, is_collected=False)
     else:
@@ -83,6 +88,8 @@ def run(
         raise typer.Exit(130)
     if outcome.totals.bad:
         typer.echo(f"Warning: {outcome.totals.bad_share:.2%} of the log ratios were NaN or infinite.", err=True)
+    if outcome.totals.failed:
+        typer.echo(f"Warning: {failed_sentence(outcome.totals.failed, outcome.totals.failure)}.", err=True)
     typer.echo(f"{out}: {chains} chains of {draws:,} draws, acceptance {outcome.totals.acceptance:.2f}")
 
 

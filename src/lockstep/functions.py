@@ -12,6 +12,7 @@ import numpy as np
 
 from lockstep.arguments import is_array, shapes
 from lockstep.host.black_box import BlackBox
+from lockstep.host.function import FOR_NUMBERS
 from lockstep.host.generator import RandomKey
 from lockstep.parts import is_concrete, is_key, part, set_field, show, static
 
@@ -80,6 +81,10 @@ def _require_arity(function: Any, name: str, arguments: tuple[Any, ...]) -> None
             what = f" (it is called with {_given(arguments)})"
             if isinstance(arguments[0], RandomKey) or is_key(arguments[0]):
                 what += ", the generator as the parameter `rng` or the first one"
+            elif FOR_NUMBERS.union(["rng", "generator"]).intersection(signature.parameters):
+                what += (
+                    ", without a random generator: a function that is estimated with noise is for ls.pseudo_marginal"
+                )
         raise TypeError(
             f"{name} must take {len(arguments)} positional argument{'s' * (len(arguments) > 1)}{what}, but its "
             f"signature is {signature} ({error})"

@@ -40,6 +40,7 @@ def calling(
     last: Any = callee  # the array of the last call
     value: Any = None  # and its result
     is_looked_at = False
+    named = rng_name or ""
 
     def of_arrays(*arguments: Any) -> Any:
         nonlocal last, value, is_looked_at
@@ -69,7 +70,7 @@ def calling(
         try:
             rng, *others = map(own, arguments)
             if isinstance(rng, np.random.Generator):
-                result = run(function, *others, **{rng_name: rng})
+                result = run(function, *others, **{named: rng})
             else:
                 result = run(function, rng, *others)
         except Exception as error:

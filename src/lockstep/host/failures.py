@@ -21,9 +21,16 @@ class Failures:
         self.first: str | None = None
 
     def note(self, error: Exception) -> None:
-        """Keep the text of the first error."""
+        """Keep the text of the first error: what it is in one line, and its traceback."""
         if self.first is None:
-            self.first = "".join(traceback.format_exception(error))[-MOST_LETTERS:].strip()
+            what = traceback.format_exception_only(error)[0].strip().partition("\n")[0]
+            trace = "".join(traceback.format_exception(error)).strip()
+            self.first = f"{what}\n{trace[-MOST_LETTERS:]}"
+
+    def taken(self) -> tuple[int, str | None]:
+        """How many candidates have been rejected since this was asked last, and the first traceback."""
+        count, self.count = self.count, 0
+        return count, self.first
 
 
 class Slot:

@@ -35,6 +35,10 @@ class Randomized:
         return self.base is not None and getattr(self.base, "is_memory_random", True)
 
     @property
+    def can_be_violated(self) -> bool:
+        return getattr(self.base, "can_be_violated", False)
+
+    @property
     def exact_when(self) -> str | None:
         own = getattr(self.randomization, "exact_when", None)
         base = "always" if self.base is None else getattr(self.base, "exact_when", None)

@@ -21,6 +21,7 @@ class Universal:
     bound: Array
 
     is_memory_random = False
+    can_be_violated = True
     exact_when = (
         "no error of the estimate is above `bound`, and the errors have the same law at every pair of positions, the "
         "pair of a position with itself included"

@@ -15,6 +15,8 @@ import numpy as np
 
 from lockstep.arguments import whole
 from lockstep.host.callback import raised_here
+from lockstep.host.failures import Failures
+from lockstep.host.reject import rejecting
 from lockstep.kernel import require_protocol
 from lockstep.precision import canonical, double_precision
 from lockstep.sampling import driver
@@ -28,13 +30,14 @@ from lockstep.sampling.interrupt import Interrupted, Stop
 from lockstep.sampling.problems import require_ratios, warn_of_ratios
 from lockstep.sampling.progress import Progress
 from lockstep.sampling.run import Run
-from lockstep.sampling.segments import read_output
-from lockstep.sampling.starts import chain_keys, initial_states
+from lockstep.sampling.segments import has_begun, read_output
+from lockstep.sampling.starts import chain_keys, initial_states, like_initial_states
 from lockstep.sampling.task import Task
 from lockstep.sampling.totals import Totals
 from lockstep.types import Kernel
 
 SECONDS_PER_BLOCK = 1.0
+FEWEST_FAILURES = 100  # that tell that a function always fails
 MOST_SEED = 2**63 - 1
 
 
@@ -50,6 +53,7 @@ def sample(
     executor: Any = None,
     progress: bool | None = None,
     adapt: bool = False,
+    on_error: str = "raise",
 ) -> Run:
     """Run chains of a kernel and keep their draws.
 
@@ -90,6 +94,11 @@ def sample(
         True: proposals that can learn (`RandomWalk`, `UniformWalk`, `CrankNicolson`) learn their covariance and scale
         in the warm-up, from all chains, and are frozen before the first draw; ``run.kernel`` has them as they then
         are. A warm-up of 0 becomes 1,000 updates.
+    on_error
+        What an exception of a black box does. ``"raise"``: it ends the run and arrives as it was raised. ``"reject"``:
+        the candidate counts as one of zero density, and the run goes on; ``run.failed`` and the summary tell how often.
+        The target is then restricted to where the functions work. A run that an exception has ended may be resumed with
+        ``"reject"``. A start that raises is always an error.
 
     Returns
     -------
@@ -104,7 +113,7 @@ def sample(
     >>> run.positions.shape
     (4, 500, 2)
     """
-    task = make_task(kernel, initial, draws, chains, seed, warmup, thin, directory, adapt, progress)
+    task = make_task(kernel, initial, draws, chains, seed, warmup, thin, directory, adapt, progress, on_error)
     from lockstep.sampling.groups import is_grouped, run_groups
 
     if executor is not None or is_grouped(task.directory):
@@ -125,12 +134,15 @@ def make_task(
     directory: str | PathLike[str] | None,
     adapt: bool = False,
     progress: bool | None = False,
+    on_error: str = "raise",
 ) -> Task:
     """The arguments of a run, checked, with its kernel fitted and adapted."""
     require_protocol(kernel, Kernel, "kernel", "a kernel such as ls.standard(log_density, proposal)")
     draws, chains = whole(draws, "draws", 1), whole(chains, "chains", 1)
     warmup, thin = whole(warmup, "warmup", 0), whole(thin, "thin", 1)
     seed = whole(seed, "seed", 0, most=MOST_SEED)
+    if on_error not in ("raise", "reject"):
+        raise ValueError(f'on_error is {on_error!r}; it must be "raise" or "reject"')
     path = None if directory is None else Path(directory)
     adaptation = 0
     with double_precision(), raised_here():
@@ -140,7 +152,7 @@ def make_task(
             adaptation, warmup = warmup or DEFAULT_WARMUP, 0
             key_adapt = jr.fold_in(key_start, ADAPT_STREAM)
             kernel, initial = adapted(kernel, initial, chains, key_adapt, adaptation, progress)
-    return Task(kernel, initial, draws, chains, seed, warmup, thin, path, adaptation=adaptation)
+    return Task(kernel, initial, draws, chains, seed, warmup, thin, path, adaptation=adaptation, on_error=on_error)
 
 
 class Outcome(NamedTuple):
@@ -163,6 +175,8 @@ def finished(task: Task, outcome: Outcome) -> Run:
             task.thin,
             outcome.totals.seconds,
             task.directory,
+            failed=outcome.totals.failed,
+            failure=outcome.totals.failure,
         )
     if not outcome.is_complete:
         raise stopped(task, outcome.totals, run)
@@ -194,7 +208,9 @@ def run_chains(task: Task, progress: bool | None, is_collected: bool = True) -> 
         kernel = canonical(task.kernel, "kernel")
         key_start, key_run = jr.split(jr.key(task.seed))
         keys = chain_keys(key_run, np.arange(task.first, task.first + task.count))
-        state = initial_states(kernel, task.initial, task.chains, key_start, task.first, task.count)
+        start = (kernel, task.initial, task.chains, key_start, task.first, task.count)
+        # Of a run that has begun, the state is read: nothing is evaluated at its start.
+        state = like_initial_states(*start) if has_begun(task.directory) else initial_states(*start)
         point, writer = Point(0, state, None, Totals()), None
         collector = Collector(task.count, task.draws) if is_collected else None
         if task.directory is not None:
@@ -207,7 +223,10 @@ def run_chains(task: Task, progress: bool | None, is_collected: bool = True) -> 
         shown = stack.enter_context(Progress(task.updates, "sampling", progress, point.step * task.count))
         stop = stack.enter_context(Stop(shown.is_shown, task.stop_file))
         keepers = [keeper for keeper in (collector, writer) if keeper is not None]
-        point = drive(kernel, keys, point, task, keepers, shown, stop, began)
+        failures = None
+        if task.on_error == "reject":
+            kernel, failures = stack.enter_context(rejecting(kernel))
+        point = drive(kernel, keys, point, task, keepers, shown, stop, began, failures)
         output = None if collector is None else collector.taken(state.position)
         return Outcome(output, point.totals, point.step >= task.warmup + task.draws * task.thin)
 
@@ -235,6 +254,7 @@ def drive(
     shown: Progress,
     stop: Stop,
     began: float,
+    failures: Failures | None = None,
 ) -> Point:
     """Blocks of about a second, one after the other, until the task is done or is to stop; what they leave is kept."""
     total, chains = task.warmup + task.draws * task.thin, len(chain_keys)
@@ -263,6 +283,9 @@ def drive(
                 require_ratios(kernel, state, output.info)
             before = jax.tree.unflatten(jax.tree.structure(output.info), past) if phase else None
             totals = point.totals.after(output.info, before, steps * chains, now - began, is_warmup)
+            if failures is not None:
+                totals = totals.with_failures(*failures.taken())
+                _require_success(totals, is_last=point.step + steps == total)
             pending = None
             if not is_warmup:
                 output, pending = whole_draws(output, phase, steps, task.thin)
@@ -279,6 +302,15 @@ def drive(
         for keeper in keepers:
             keeper.reach(point, is_last=point.step > 0)
     return point
+
+
+def _require_success(totals: Totals, is_last: bool) -> None:
+    """Raise if every evaluation has failed, of a hundred or of the whole run."""
+    if totals.failed >= totals.ratios and (is_last or totals.ratios >= FEWEST_FAILURES):
+        raise RuntimeError(
+            f'on_error is "reject", but every one of {totals.failed:,} evaluations raised an exception, so that no '
+            f"chain can move. The first of them:\n{totals.failure}"
+        )
 
 
 def _require_alike(pending: Any, nothing: Any, directory: Path | None) -> None:

@@ -26,6 +26,7 @@ MOST_CELLS = 1024
 MOST_NOISE = 2**24  # bytes of noise, and of what it is made of, in one block (but always at least one cell a chain)
 MOST_OUTPUT = 2**26  # bytes of draws in one block
 FEWEST_STEPS = CELL  # of a block
+ARRAYS = jnp  # states are arrays of this kind
 
 
 class Block(NamedTuple):

@@ -12,7 +12,7 @@ from lockstep.sampling import driver, interpreted
 def driver_of(kernel: Any) -> ModuleType:
     """The module whose ``advance(kernel, chain_keys, state, block, cells=, is_thinned=)`` takes a block of steps.
 
-    Both modules have ``init``, ``cells_per_block``, ``compilations`` and ``FEWEST_STEPS``, too. A state is all that a
-    chain needs to go on from any step.
+    Both modules have ``init``, ``cells_per_block``, ``compilations``, ``FEWEST_STEPS`` and ``ARRAYS``, too. A state is
+    all that a chain needs to go on from any step.
     """
     return interpreted if is_interpreted(kernel) else driver

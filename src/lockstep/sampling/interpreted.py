@@ -24,6 +24,7 @@ from lockstep.sampling import driver
 from lockstep.sampling.driver import CELL, Block, Output
 from lockstep.types import Key, Noise, Position
 
+ARRAYS = np  # states are arrays of this kind
 FEWEST_STEPS = 1  # of a block: one call of a black box may take minutes
 MOST_CELLS = 64  # of a block, whose records are Python objects
 

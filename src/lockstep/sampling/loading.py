@@ -93,6 +93,8 @@ def load(directory: str | PathLike[str]) -> Run:
         found.totals.seconds,
         found.directory,
         found.record.about,
+        found.totals.failed,
+        found.totals.failure,
     )
 
 

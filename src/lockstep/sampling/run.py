@@ -32,6 +32,9 @@ class Run:
         Where the run is kept; None if it is only in memory.
     about
         What is known of the kernel: its text, when it is exact, and else the order of its error.
+    failed, failure
+        With ``on_error="reject"``: how many candidates were rejected because their evaluation raised an exception (the
+        warm-up included), and the first exception as a text: a line that names it, and its traceback.
     """
 
     positions: Position
@@ -43,6 +46,8 @@ class Run:
     seconds: float
     directory: Path | None = None
     stored_about: dict[str, Any] | None = None
+    failed: int = 0
+    failure: str | None = None
 
     @property
     def about(self) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import warnings
 from typing import Any
 
 from lockstep.sampling.problems import infos
+from lockstep.sampling.totals import failed_sentence
 from lockstep.warning import LockstepWarning
 
 
@@ -47,6 +48,10 @@ def summarize(run: Any) -> Summary:
         bad = 1 - leg.is_finite.mean() / run.thin
         if bad > 0:
             findings.append(f"{bad:.2%} of the log ratios were NaN or infinite")
+    if run.failed:
+        findings.append(
+            f"{failed_sentence(run.failed, run.failure)}: the target is restricted to where the functions work"
+        )
     return Summary(arviz_stats.summary(run.to_datatree()), tuple(findings), prediction)
 
 

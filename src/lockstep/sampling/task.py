@@ -16,7 +16,8 @@ from lockstep.sampling.summary import about
 class Task:
     """Chains ``first`` to ``first + width - 1`` of a run of ``chains`` chains, and the directory that is theirs.
 
-    ``adaptation`` is how many updates went into learning the kernel before the first of these.
+    ``adaptation`` is how many updates went into learning the kernel before the first of these. What becomes of errors
+    (``on_error``) is no part of what the draws are a function of: a run that an error has stopped may go on without it.
     """
 
     kernel: Any
@@ -32,6 +33,7 @@ class Task:
     stop_file: Path | None = None
     point: dict[str, str] | None = None
     adaptation: int = 0
+    on_error: str = "raise"
 
     @property
     def count(self) -> int:
