@@ -50,11 +50,11 @@ def calling(
         try:
             for argument in arguments:
                 if type(argument) is not ARRAY:
+                    given = tuple(map(own, arguments))
                     if not is_looked_at:
                         if is_generator(arguments[0]):
                             callee.require_generator_first(len(arguments))
                         is_looked_at = True
-                    given = tuple(map(own, arguments))
                     break
                 lock(argument)
             result = run(function, *given)

@@ -43,9 +43,9 @@ class Callee:
     def require_generator_first(self, count: int) -> None:
         """Refuse to give the generator as the first of that many arguments to a function that is meant otherwise."""
         positional = [p for p in self.parameters() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)][:count]
-        first, *others = [p.name for p in positional] or [""]
-        if first in ("rng", "generator") or positional[0].annotation in GENERATORS:
+        if not positional or positional[0].name in ("rng", "generator") or positional[0].annotation in GENERATORS:
             return
+        first, *others = [p.name for p in positional]
         meant = next((name for name in others if name in FOR_NUMBERS), None)
         if meant is None and first not in FOR_POSITIONS:
             return
