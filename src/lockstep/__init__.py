@@ -18,9 +18,9 @@ if TYPE_CHECKING:
         subsampling as subsampling,
     )
     from lockstep.advice import advise as advise
-    from lockstep.black_box import blackbox as blackbox
     from lockstep.compose import Cycle as Cycle, Mixture as Mixture
     from lockstep.coupling import Coupled as Coupled, Pair as Pair, Shadowed as Shadowed
+    from lockstep.host.black_box import blackbox as blackbox
     from lockstep.involutions import (
         Identity as Identity,
         Mobius as Mobius,
@@ -80,7 +80,7 @@ __version__ = "0.1.0"
 
 _NAMES = {
     "lockstep.advice": "advise",
-    "lockstep.black_box": "blackbox",
+    "lockstep.host.black_box": "blackbox",
     "lockstep.compose": "Cycle Mixture",
     "lockstep.coupling": "Coupled Pair Shadowed",
     "lockstep.involutions": "Identity Mobius Reflection Transform",

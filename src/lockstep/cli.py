@@ -75,19 +75,25 @@ def run(
             help="If the directory holds a run of another model: refuse, or go on with this one and record it.",
         ),
     ] = "refuse",
+    on_error: Annotated[
+        str,
+        typer.Option(metavar="raise|reject", help="What an exception of a black box does: end the run, or reject."),
+    ] = "raise",
 ) -> None:
     """Run chains of a model; the same command again resumes, with more draws it extends."""
     from lockstep.model_file import load_model
     from lockstep.sampling.chains import make_task, run_chains, stopped
     from lockstep.sampling.groups import is_grouped, run_groups
     from lockstep.sampling.interrupt import Interrupted
+    from lockstep.sampling.totals import failed_sentence
 
     if changed not in ("refuse", "accept"):
         raise typer.BadParameter(f"{changed} is neither refuse nor accept", param_hint="--changed")
     kernel, initial = load_model(model)
     out = out or Path("runs") / Path(model.partition(".py")[0]).name
     try:
-        task = make_task(kernel, initial, draws, chains, seed, warmup, thin, out, adapt, not quiet, changed)
+        settings = (draws, chains, seed, warmup, thin, out, adapt, not quiet, changed, on_error)
+        task = make_task(kernel, initial, *settings)
     except Interrupted as stop:
         _stop(str(stop), out)
     if workers is not None or is_grouped(out):
@@ -98,6 +104,8 @@ def run(
         _stop(str(stopped(task, outcome.totals, None)), out)
     if outcome.totals.bad:
         typer.echo(f"Warning: {outcome.totals.bad_share:.2%} of the log ratios were NaN or plus infinity.", err=True)
+    if outcome.totals.failed:
+        typer.echo(f"Warning: {failed_sentence(outcome.totals.failed, outcome.totals.failure)}.", err=True)
     typer.echo(f"{out}: {chains} chains of {draws:,} draws, acceptance {outcome.totals.acceptance:.2f}")
 
 

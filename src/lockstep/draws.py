@@ -10,8 +10,8 @@ import jax.random as jr
 import numpy as np
 
 from lockstep.arguments import shapes
+from lockstep.host.generator import RandomKey
 from lockstep.parts import is_concrete, vectorize
-from lockstep.randomness import RandomKey
 from lockstep.types import Key, Shape
 
 

@@ -11,9 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from lockstep.arguments import is_array, shapes
-from lockstep.black_box import BlackBox
-from lockstep.parts import is_key, part, set_field, show, static
-from lockstep.randomness import RandomKey, is_traced
+from lockstep.host.black_box import BlackBox
+from lockstep.host.function import FOR_NUMBERS
+from lockstep.host.generator import RandomKey
+from lockstep.parts import is_concrete, is_key, part, set_field, show, static
 
 T = TypeVar("T")
 FLOAT = np.float64
@@ -59,7 +60,7 @@ def _given(arguments: tuple[Any, ...]) -> str:
 def _hint(function: Any, arguments: tuple[Any, ...], error: Exception) -> str:
     if isinstance(function, BlackBox):
         return "The arguments of a black box are read-only: copy them first." if "read-only" in str(error) else ""
-    return "If it is written for NumPy, wrap it: ls.blackbox(function)." if is_traced(arguments) else ""
+    return "If it is written for NumPy, wrap it: ls.blackbox(function)." if not is_concrete(arguments) else ""
 
 
 def _require_arity(function: Any, name: str, arguments: tuple[Any, ...]) -> None:
@@ -80,6 +81,8 @@ def _require_arity(function: Any, name: str, arguments: tuple[Any, ...]) -> None
             what = f" (it is called with {_given(arguments)})"
             if isinstance(arguments[0], RandomKey) or is_key(arguments[0]):
                 what += ", the generator as the parameter `rng` or the first one"
+            elif FOR_NUMBERS.union(["rng", "generator"]).intersection(signature.parameters):
+                what += ", without a random generator: a noisy log density is for ls.pseudo_marginal"
         raise TypeError(
             f"{name} must take {len(arguments)} positional argument{'s' * (len(arguments) > 1)}{what}, but its "
             f"signature is {signature} ({error})"

@@ -11,9 +11,9 @@ import numpy as np
 from lockstep.arguments import is_array, shapes
 from lockstep.draws import draw_each, require_random
 from lockstep.functions import Function, Scalar, wrapped
+from lockstep.host.generator import RandomKey
 from lockstep.involutions import Identity, as_involution
 from lockstep.parts import choose, is_alike, is_key, part, set_field
-from lockstep.randomness import RandomKey
 from lockstep.types import Array, Key, Position, Shape
 
 __all__ = ["AuxiliaryData", "Density", "tempering"]

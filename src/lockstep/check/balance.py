@@ -10,8 +10,9 @@ import jax.random as jr
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from lockstep.boxes import called_back, own_errors
 from lockstep.check.finding import Finding
+from lockstep.host.boxes import called_back
+from lockstep.host.callback import raised_here
 from lockstep.involutions import Identity, as_involution, log_abs_jacobian
 from lockstep.kernel import MetropolisHastings
 from lockstep.parts import is_floating
@@ -103,7 +104,7 @@ def balance(
         kernel = called_back(canonical(kernel, "kernel"))
         here = canonical(positions, "positions")
         there, log_q = _candidates(kernel, here, candidates, seed)
-        with own_errors(kernel):
+        with raised_here():
             x, residuals, scores = jax.block_until_ready(_at_pairs(kernel, here, there, log_q, replicates, seed))
         own = getattr(kernel.ratio.randomization, "involution", Identity())
         theta, other = (jax.tree.map(lambda leaf: jnp.repeat(leaf, replicates, axis=0), p) for p in (here, there))

@@ -9,9 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from lockstep.arguments import law_of, real_numbers
-from lockstep.boxes import called_back, own_errors
 from lockstep.check.law import Law, as_law
 from lockstep.compose import Cycle, Mixture
+from lockstep.host.boxes import called_back
+from lockstep.host.callback import raised_here
 from lockstep.kernel import MetropolisHastings
 from lockstep.precision import canonical, double_precision
 from lockstep.types import Array, describe, one_of
@@ -68,7 +69,7 @@ def transition_matrix(kernel: Any, states: Any, law: Any = None) -> np.ndarray:
     with double_precision():
         kernel, states = called_back(canonical(kernel, "kernel")), canonical(states, "states")
         law = Law(jax.tree.map(jnp.asarray, law.values), jnp.asarray(law.weights))
-        with own_errors(kernel):
+        with raised_here():
             return _pairs(kernel, states, law) if kernel.is_memory_random else _simple(kernel, states, law)
 
 

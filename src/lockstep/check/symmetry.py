@@ -9,8 +9,9 @@ import jax.random as jr
 import numpy as np
 from scipy.special import ndtri
 
-from lockstep.boxes import called_back, own_errors
 from lockstep.check.finding import Finding
+from lockstep.host.boxes import called_back
+from lockstep.host.callback import raised_here
 from lockstep.kernel import require_protocol
 from lockstep.precision import canonical, double_precision
 from lockstep.types import Estimator, describe, one_of
@@ -48,7 +49,7 @@ def symmetry(estimator: Any, positions: Any, candidates: Any, replicates: int = 
         keys = jr.split(jr.key(seed), 2)
         logs, errors = [], []
         for key, here, there in ((keys[0], points, others), (keys[1], others, points)):
-            with own_errors(estimator):
+            with raised_here():
                 values = np.asarray(_values(estimator, key, here, there, replicates))
             centred = values - values.mean(axis=1, keepdims=True)
             variance = centred.var(axis=1)

@@ -8,11 +8,11 @@ import jax
 import numpy as np
 
 from lockstep.arguments import shapes, whole
-from lockstep.boxes import vectorized
 from lockstep.estimators.mean import average, average_of
 from lockstep.estimators.samples import Pooled, Samples, mean_of, moments
 from lockstep.estimators.smooth import OfAverage, smooth_pooled
 from lockstep.functions import Function, Scalar, wrapped
+from lockstep.host.boxes import vectorized
 from lockstep.parts import part, static
 from lockstep.types import Array, Estimate, Key, Position, Shape
 

@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import jax
 import numpy as np
 
-from lockstep.estimators.samples import (
-    FEW,
-    Moments,
-    Pooled,
-    Samples,
-    is_row,
-    mean_of,
-    moments,
-    moments_of_few,
-    samples_of,
-)
+from lockstep.estimators.samples import Moments, Pooled, Samples, is_row, mean_of, moments, samples_of
 from lockstep.functions import Scalar
+from lockstep.host.moments import FEW, log_of_few, moments_of_few
 from lockstep.parts import choose, namespace, part
 from lockstep.types import Array, Estimate, Key, Position, Shape
 
@@ -81,17 +71,9 @@ def _log_of_average(log_weights: Array, count: int) -> tuple[Estimate, Moments, 
 
 
 def _scaled(log_weights: Array) -> tuple[Array, Any, Array]:
-    """The logarithm of the average weight, the weights over a common factor, and the average of these.
-
-    A few numbers are added up sooner in Python than NumPy is called.
-    """
-    if is_row(log_weights) and len(log_weights) <= FEW:
-        numbers = log_weights.tolist()
-        largest = max(numbers)
-        if math.isfinite(largest):
-            few = [math.exp(number - largest) for number in numbers]
-            average = sum(few) / len(few)
-            return np.float64(math.log(average) + largest), few, average
+    """The logarithm of the average weight, the weights over a common factor, and the average of these."""
+    if is_row(log_weights) and len(log_weights) <= FEW and (few := log_of_few(log_weights.tolist())) is not None:
+        return np.float64(few[0]), few[1], few[2]
     array_module = namespace(log_weights)
     largest = log_weights.max()
     shift = choose(array_module.isfinite(largest), largest, 0.0)

@@ -8,7 +8,6 @@ import jax
 import numpy as np
 
 from lockstep.estimators.samples import (
-    FEW,
     Moments,
     Pooled,
     Samples,
@@ -16,11 +15,11 @@ from lockstep.estimators.samples import (
     is_row,
     mean_of,
     moments,
-    moments_of_few,
     pooled_moments,
     samples_of,
 )
 from lockstep.functions import Scalar
+from lockstep.host.moments import FEW, moments_of_few
 from lockstep.parts import part
 from lockstep.types import Array, Estimate, Key, Position, Shape
 

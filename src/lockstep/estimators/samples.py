@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 from typing import Any, NamedTuple
 
 import jax
@@ -11,14 +10,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from lockstep.arguments import is_array, shapes, whole
-from lockstep.black_box import BlackBox
 from lockstep.draws import draw_bulk, draw_each
 from lockstep.functions import Function, Scalar, arity, call_checked, wrapped
+from lockstep.host.black_box import BlackBox, see_sample
+from lockstep.host.moments import host_mean, host_moments
 from lockstep.kernel import require_protocol
 from lockstep.parts import part, static
 from lockstep.types import Array, Estimate, Estimator, Key, Position, Shape
 
-FEW = 20
 FLOAT = np.dtype(np.float64)
 
 
@@ -32,9 +31,9 @@ class Moments(NamedTuple):
 
 def moments(samples: Array) -> Moments:
     """Unbiased moments over the last axis."""
-    m = samples.shape[-1]
     if isinstance(samples, np.ndarray) and samples.ndim == 1:
-        return _host_moments(samples, m)
+        return Moments(*host_moments(samples))
+    m = samples.shape[-1]
     mean = samples.mean(axis=-1)
     centred = samples - mean[..., None]
     squares = centred * centred
@@ -45,43 +44,9 @@ def moments(samples: Array) -> Moments:
     )
 
 
-def _host_moments(samples: np.ndarray, m: int) -> Moments:
-    """The same of one row on the host: a few numbers are added up sooner in Python than NumPy is called."""
-    if m <= FEW:
-        return Moments(*map(np.float64, moments_of_few(samples.tolist())))
-    mean = mean_of(samples)
-    centred = samples - mean
-    squares, cubes = centred.dot(centred), (centred * centred).dot(centred)
-    return Moments(mean, squares / (m - 1), cubes * (m / ((m - 1) * (m - 2))))
-
-
-def moments_of_few(numbers: list[float]) -> tuple[float, float, float]:
-    """The same of Python's numbers, as such."""
-    m = len(numbers)
-    mean = sum(numbers) / m
-    squares = cubes = 0.0
-    for number in numbers:
-        apart = number - mean
-        square = apart * apart
-        squares += square
-        cubes += square * apart
-    variance = squares / (m - 1) if m > 1 else math.nan
-    return mean, variance, cubes * (m / ((m - 1) * (m - 2))) if m > 2 else math.nan
-
-
 def mean_of(samples: Array) -> Array:
-    """The mean over the last axis; on the host by a product with equal weights, which is several times faster."""
-    if isinstance(samples, np.ndarray):
-        m = samples.shape[-1]
-        if m <= FEW and samples.ndim == 1:
-            return np.float64(sum(samples.tolist()) / m)
-        return samples.dot(_equal_weights(m))
-    return samples.mean(axis=-1)
-
-
-@functools.cache
-def _equal_weights(count: int) -> np.ndarray:
-    return np.full(count, 1 / count)
+    """The mean over the last axis."""
+    return host_mean(samples) if isinstance(samples, np.ndarray) else samples.mean(axis=-1)
 
 
 def pooled_moments(of: Moments, count: int) -> Moments:
@@ -175,7 +140,7 @@ def rows_of(samples: Any, function: Any, count: int) -> np.ndarray:
     if rows.shape[:1] != (count,):
         remedy = "take a parameter called `count`, and return as many rows"
         raise ValueError(f"{name} returned an array of shape {rows.shape} as all {count} samples; {remedy}")
-    box.callee.sample_shape = rows.shape[1:]  # which a callback must know before it is called
+    see_sample(box, rows.shape[1:])
     return rows.astype(float, copy=False)
 
 

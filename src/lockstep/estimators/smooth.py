@@ -10,9 +10,9 @@ import jax
 import numpy as np
 
 from lockstep.arguments import shapes
-from lockstep.boxes import boxes
 from lockstep.estimators.samples import Moments, Pooled, Samples, moments, pooled_moments, samples_of
 from lockstep.functions import Function, Scalar, wrapped
+from lockstep.host.boxes import boxes
 from lockstep.parts import namespace, part
 from lockstep.types import Array, Estimate, Key, Position, Shape
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from lockstep.boxes import returning
 from lockstep.draws import draw_each
 from lockstep.functions import Function, Scalar, arity, wrapped
+from lockstep.host.boxes import returning
 from lockstep.kernel import MetropolisHastings
 from lockstep.kernels.exchange import Posterior, posterior_of
 from lockstep.parts import choose, part, static

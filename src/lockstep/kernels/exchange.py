@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from lockstep.arguments import whole
-from lockstep.boxes import returning
 from lockstep.functions import Function, Scalar, wrapped
+from lockstep.host.boxes import returning
 from lockstep.inner_chains import InnerChain
 from lockstep.kernel import MetropolisHastings
 from lockstep.parts import part

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from lockstep.arguments import flag
-from lockstep.boxes import returning
 from lockstep.estimators import log_mean_exp, two_sided as make_two_sided
 from lockstep.functions import Function, Scalar, wrapped
+from lockstep.host.boxes import returning
 from lockstep.kernel import MetropolisHastings
 from lockstep.kernels.exchange import Posterior, posterior_of
 from lockstep.parts import choose, part

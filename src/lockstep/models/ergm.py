@@ -11,7 +11,7 @@ import jax.random as jr
 import numpy as np
 
 from lockstep.arguments import whole
-from lockstep.host import on_host
+from lockstep.host.callback import on_host
 from lockstep.models.arguments import parameters
 from lockstep.models.terms import HOMOPHILY, Term, as_term
 from lockstep.parts import is_concrete
@@ -114,7 +114,7 @@ class ERGM:
 
         like = jax.ShapeDtypeStruct((nodes, nodes), np.int8)
         theta = parameters(theta, len(self.terms), "ERGM")
-        return on_host(toggled, like, (1, 1, 2), jr.key_data(key), theta, start, is_threaded=True)
+        return on_host(toggled, like, jr.key_data(key), theta, start, is_threaded=True)
 
     def _graph(self, x: Any) -> Array:
         x = adjacency(x, self.is_directed) if is_concrete(x) else x

@@ -10,7 +10,7 @@ import jax.random as jr
 import numpy as np
 
 from lockstep.arguments import real_numbers, whole
-from lockstep.host import on_host
+from lockstep.host.callback import on_host
 from lockstep.models import lattice
 from lockstep.models.arguments import data_like, one_parameter
 from lockstep.models.heat_bath import HeatBath, Site, sweeps as heat_bath_sweeps
@@ -92,7 +92,7 @@ class Ising:
         """A perfect draw, and how many sweeps into the past it began."""
         like = (jax.ShapeDtypeStruct(self.shape, np.int8), jax.ShapeDtypeStruct((), np.int32))
         theta = one_parameter(theta, "Ising")
-        return PerfectDraw(*on_host(self._perfect_draws, like, (1, 0), jr.key_data(key), theta, is_threaded=True))
+        return PerfectDraw(*on_host(self._perfect_draws, like, jr.key_data(key), theta, is_threaded=True))
 
     def heat_bath(self, theta: Any) -> HeatBath:
         """Palindromic heat-bath sweeps as a kernel on configurations."""

@@ -10,7 +10,7 @@ import jax.random as jr
 import numpy as np
 
 from lockstep.arguments import whole
-from lockstep.host import on_host
+from lockstep.host.callback import on_host
 from lockstep.models import lattice
 from lockstep.models.arguments import data_like, one_parameter
 from lockstep.parts import is_concrete, part, set_field, static
@@ -91,13 +91,13 @@ class Potts:
 
         like = jax.ShapeDtypeStruct(self.shape, np.int8)
         theta = one_parameter(theta, "Potts")
-        return on_host(update, like, (1, 0, 2), jr.key_data(key), theta, self._checked(start), is_threaded=True)
+        return on_host(update, like, jr.key_data(key), theta, self._checked(start), is_threaded=True)
 
     def perfect(self, key: Key, theta: Any) -> PerfectDraw:
         """A perfect draw, and how many sweeps into the past it began."""
         like = (jax.ShapeDtypeStruct(self.shape, np.int8), jax.ShapeDtypeStruct((), np.int32))
         theta = one_parameter(theta, "Potts")
-        return PerfectDraw(*on_host(self._perfect_draws, like, (1, 0), jr.key_data(key), theta, is_threaded=True))
+        return PerfectDraw(*on_host(self._perfect_draws, like, jr.key_data(key), theta, is_threaded=True))
 
     def _checked(self, x: Any) -> Array:
         x = data_like(x, self.shape, "Potts")

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lockstep.host import on_host
+from lockstep.host.callback import on_host
 from lockstep.parts import is_concrete
 from lockstep.precision import double_precision
 from lockstep.types import Array
@@ -45,6 +45,6 @@ def require(is_met: Array, message: str, value: Any) -> Any:
             raise PerfectSimulationError(message)
         return flags
 
-    flag = on_host(look, jax.ShapeDtypeStruct((), np.bool_), (0,), jnp.asarray(is_met))
+    flag = on_host(look, jax.ShapeDtypeStruct((), np.bool_), jnp.asarray(is_met))
     # The values depend on the answer, so that the compiler cannot leave the question out.
     return jax.tree.map(lambda leaf: jnp.where(flag, leaf, jnp.zeros_like(leaf)), value)

@@ -40,6 +40,10 @@ class Randomized:
         return getattr(self.base, "when_stuck", None) or getattr(self.randomization, "when_stuck", None)
 
     @property
+    def can_be_violated(self) -> bool:
+        return getattr(self.base, "can_be_violated", False)
+
+    @property
     def exact_when(self) -> str | None:
         own = getattr(self.randomization, "exact_when", None)
         base = "always" if self.base is None else getattr(self.base, "exact_when", None)

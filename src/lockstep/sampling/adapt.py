@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ import numpy as np
 
 from lockstep.compose import Cycle
 from lockstep.coupling import Pair
+from lockstep.host.reject import rejecting
 from lockstep.precision import canonical
 from lockstep.sampling import driver
 from lockstep.sampling.chains import Collector, drive
@@ -104,7 +106,11 @@ def _learn(task: Task, store: Store | None, shown: Progress, stop: Stop) -> Task
         if number < done:
             continue
         piece = dataclasses.replace(task, draws=start + steps, thin=1)
-        point = drive(canonical(kernel, "kernel"), keys, point, piece, keepers, shown, stop, began, pace, cells)
+        with ExitStack() as stack:
+            moved, failures = canonical(kernel, "kernel"), None
+            if task.on_error == "reject":
+                moved, failures = stack.enter_context(rejecting(moved))
+            point = drive(moved, keys, point, piece, keepers, shown, stop, began, pace, cells, failures)
         if point.step < start + steps:
             raise _stopped(task, point)
         output = collector.taken(state.position)

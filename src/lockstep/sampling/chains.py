@@ -15,7 +15,9 @@ import numpy as np
 
 from lockstep.arguments import MOST_SEED, flag, path_of, whole
 from lockstep.coupling import Pair
-from lockstep.host import raised_here
+from lockstep.host.callback import raised_here
+from lockstep.host.failures import Failures
+from lockstep.host.reject import rejecting
 from lockstep.kernel import require_protocol
 from lockstep.precision import canonical, double_precision
 from lockstep.sampling import driver
@@ -29,14 +31,15 @@ from lockstep.sampling.pace import Pace
 from lockstep.sampling.problems import require_ratios, warn_of_ratios
 from lockstep.sampling.progress import Progress
 from lockstep.sampling.run import Run
-from lockstep.sampling.segments import last_segment, read_output
-from lockstep.sampling.starts import chain_keys, initial_positions, initial_states, states_at
+from lockstep.sampling.segments import has_begun, last_segment, read_output
+from lockstep.sampling.starts import chain_keys, initial_positions, initial_states, like_initial_states, states_at
 from lockstep.sampling.task import Task
 from lockstep.sampling.totals import Totals
 from lockstep.sampling.witness import Witness, last_info, require_alike, require_repeatable
 from lockstep.types import Kernel
 
 CHANGE_STREAM = 2**31 + 1  # of random numbers: beyond the chains' and that of the adaptation
+FEWEST_FAILURES = 100  # that tell that a function always fails
 MOST_STEPS = 2**38  # of a chain: cells of noise are numbered with 32 bits
 MOST_CHAINS = 2**24
 
@@ -54,6 +57,7 @@ def sample(
     progress: bool | None = None,
     adapt: bool = False,
     changed: str = "refuse",
+    on_error: str = "raise",
 ) -> Run:
     """Run chains of a kernel and keep their draws.
 
@@ -100,6 +104,11 @@ def sample(
         What to do if the directory holds a run of another model (kernel, start, or what their code uses). "refuse": an
         error says what differs. "accept": the run goes on from its last positions with the model as it is now; what
         differed is recorded at that draw, and shown by ``run.summary()`` and the report.
+    on_error
+        What an exception of a black box does. ``"raise"``: it ends the run and arrives as it was raised. ``"reject"``:
+        the candidate counts as one of zero density, and the run goes on; ``run.failed`` and the summary tell how often.
+        The target is then restricted to where the functions work. A run that an exception has ended may be resumed with
+        ``"reject"``. A start that raises is always an error.
 
     Returns
     -------
@@ -117,7 +126,9 @@ def sample(
     from lockstep.sampling.groups import is_grouped, run_groups
 
     try:
-        task = make_task(kernel, initial, draws, chains, seed, warmup, thin, directory, adapt, progress, changed)
+        task = make_task(
+            kernel, initial, draws, chains, seed, warmup, thin, directory, adapt, progress, changed, on_error
+        )
         if executor is not None or is_grouped(task.directory):
             outcome = run_groups(task, executor, progress)
         else:
@@ -140,6 +151,7 @@ def make_task(
     adapt: bool = False,
     progress: bool | None = False,
     changed: str = "refuse",
+    on_error: str = "raise",
 ) -> Task:
     """The arguments of a run, checked, with its kernel fitted and adapted."""
     changed = require_choice(changed)
@@ -152,12 +164,14 @@ def make_task(
             f"there is noise for, {MOST_STEPS:,}; take fewer"
         )
     seed = whole(seed, "seed", 0, most=MOST_SEED)
+    if on_error not in ("raise", "reject"):
+        raise ValueError(f'on_error is {on_error!r}; it must be "raise" or "reject"')
     flag(progress, "progress", is_none_allowed=True)
     path = None if directory is None else path_of(directory, "directory")
     with double_precision(), raised_here():
         key_start, _ = jr.split(jr.key(seed))
         kernel, initial = fitted(kernel, initial, key_start, progress)
-        task = Task(kernel, initial, draws, chains, seed, warmup, thin, path, changed=changed)
+        task = Task(kernel, initial, draws, chains, seed, warmup, thin, path, changed=changed, on_error=on_error)
         if not flag(adapt, "adapt"):
             return task
         from lockstep.sampling.adapt import DEFAULT_WARMUP, adapted
@@ -190,6 +204,8 @@ def finished(task: Task, outcome: Outcome) -> Run:
             outcome.totals.seconds + task.learning.seconds,
             task.directory,
             changes=() if task.directory is None else changes_in(task.directory),
+            failed=outcome.totals.failed + task.learning.failed,
+            failure=outcome.totals.failure or task.learning.failure,
         )
     if outcome.error is not None:
         vars(outcome.error)["run"] = run
@@ -229,10 +245,15 @@ def run_chains(task: Task, progress: bool | None, is_collected: bool = True, out
         keys = chain_keys(key_run, np.arange(task.first, task.first + task.count))
         shown = stack.enter_context(Progress(task.updates, "sampling", progress))
         shown.say(driver_of(kernel).BEGINNING)
-        # What a finished run holds is only read: its model is compared, and not called.
+        # What a finished run holds is only read: its model is compared, and not called. Of a run that has begun the
+        # state is read: nothing is evaluated at its start.
         is_over = is_finished(task)
         starts = (task.initial, task.chains, key_start, task.first, task.count)
-        state = None if is_over else initial_states(kernel, *starts)
+        begin = like_initial_states if has_begun(task.directory) else initial_states
+        state = None if is_over else begin(kernel, *starts)
+        failures = None
+        if task.on_error == "reject":
+            kernel, failures = stack.enter_context(rejecting(kernel))
         point, writer = Point(0, state, None, Totals()), None
         collector = Collector(task.count, task.draws) if is_collected else None
         if task.directory is not None:
@@ -244,6 +265,8 @@ def run_chains(task: Task, progress: bool | None, is_collected: bool = True, out
             else:
                 point = writer.resume(state) or point
                 point, record = settled(kernel, keys, key_start, task, record, point)
+            if failures is not None:
+                failures.taken()  # of the update that was repeated
             write_changes(task.directory, record)
             for segment in writer.segments if collector is not None else ():
                 if segment.draws:
@@ -251,13 +274,13 @@ def run_chains(task: Task, progress: bool | None, is_collected: bool = True, out
         shown.begin(point.step * task.count)
         stop = stack.enter_context(Stop(shown.is_shown, task.stop_file, outer))
         keepers = [keeper for keeper in (collector, writer) if keeper is not None]
+        like = initial_positions(*starts) if state is None else state.position
         try:
-            point = drive(kernel, keys, point, task, keepers, shown, stop, began)
+            point = drive(kernel, keys, point, task, keepers, shown, stop, began, failures=failures)
         except Exception as error:
             if collector is None:
                 raise
-            return Outcome(collector.taken(state.position), collector.totals, False, error)
-        like = initial_positions(*starts) if state is None else state.position
+            return Outcome(collector.taken(like), collector.totals, False, error)
         output = None if collector is None else collector.taken(like)
         return Outcome(output, point.totals, point.step >= task.warmup + task.draws * task.thin)
 
@@ -315,6 +338,7 @@ def drive(
     began: float,
     pace: Pace | None = None,
     cells: int | None = None,
+    failures: Failures | None = None,
 ) -> Point:
     """Blocks of about a second, one after the other, until the task is done or is to stop; what they leave is kept.
 
@@ -353,6 +377,9 @@ def drive(
                     require_ratios(kernel, state, jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=1), *tried))
             before = jax.tree.unflatten(jax.tree.structure(output.info), past) if phase else None
             totals = point.totals.after(output.info, before, steps * chains, now - began, is_warmup)
+            if failures is not None:
+                totals = totals.with_failures(*failures.taken())
+                _require_success(totals, is_last=point.step + steps == total)
             witness = Witness(point.state, steps, past if phase else None, last_info(output))
             pending = None
             if not is_warmup:
@@ -370,6 +397,15 @@ def drive(
         for keeper in keepers:
             keeper.reach(point, is_last=point.step > 0)
     return point
+
+
+def _require_success(totals: Totals, is_last: bool) -> None:
+    """Raise if every evaluation has failed, of a hundred or of the whole run."""
+    if totals.failed >= totals.ratios and (is_last or totals.ratios >= FEWEST_FAILURES):
+        raise RuntimeError(
+            f'on_error is "reject", but every one of {totals.failed:,} evaluations raised an exception, so that no '
+            f"chain can move. The first of them:\n{totals.failure}"
+        )
 
 
 def whole_draws(output: Output, phase: int, steps: int, thin: int) -> tuple[Output, Any]:

@@ -17,7 +17,7 @@ import jax.random as jr
 import numpy as np
 from jax.extend.core import jaxprs_in_params
 
-from lockstep.boxes import own_errors
+from lockstep.host.callback import raised_here
 from lockstep.types import Array, Key, Position
 
 CELL = 64
@@ -25,6 +25,7 @@ MOST_UPDATES = 2**18  # of all chains together in one block
 MOST_CELLS = 1024
 MOST_NOISE = 2**24  # bytes of noise, and of what it is made of, in one block (but always at least one cell a chain)
 MOST_OUTPUT = 2**26  # bytes of draws in one block
+ARRAYS = jnp  # states are arrays of this kind
 BEGINNING = "compiling"  # what the first block begins with, for those who wait for it
 TRIAL_STEPS = CELL  # of each chain: after these a run without one valid ratio is given up
 
@@ -56,7 +57,7 @@ def advance(
 
     What a batched black box raises arrives as itself.
     """
-    with own_errors(kernel):
+    with raised_here():
         return jax.block_until_ready(
             _advance(kernel, chain_keys, state, block, past, cells=cells, is_thinned=is_thinned)
         )
@@ -69,7 +70,7 @@ def compilations() -> int:
 
 def init(kernel: Any, positions: Position, keys: Key) -> Any:
     """The states of all chains at their positions."""
-    with own_errors(kernel):
+    with raised_here():
         return jax.block_until_ready(_init(kernel, positions, keys))
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-from lockstep.boxes import is_interpreted
+from lockstep.host.boxes import is_interpreted
 from lockstep.sampling import driver, interpreted
 
 
 def driver_of(kernel: Any) -> ModuleType:
     """The module whose ``advance(kernel, chain_keys, state, block, cells=, is_thinned=)`` takes a block of steps.
 
-    Both modules have ``init``, ``cells_per_block``, ``compilations``, ``BEGINNING`` and ``TRIAL_STEPS``, too. A state
-    is all that a chain needs to go on from any step.
+    Both modules have ``init``, ``cells_per_block``, ``compilations``, ``ARRAYS``, ``BEGINNING``, ``TRIAL_STEPS``.
+    A state is all that a chain needs to go on from any step.
     """
     return interpreted if is_interpreted(kernel) else driver

@@ -9,7 +9,7 @@ import jax
 import jax.random as jr
 import numpy as np
 
-from lockstep.randomness import RandomKey
+from lockstep.host.generator import RandomKey
 
 JAX = "random numbers of jax (JAX_DEFAULT_PRNG_IMPL, JAX_THREEFRY_PARTITIONABLE)"
 NUMPY = "random numbers of numpy"

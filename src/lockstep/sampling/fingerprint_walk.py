@@ -23,7 +23,7 @@ import jax
 import jax.random as jr
 import numpy as np
 
-from lockstep.black_box import BlackBox
+from lockstep.host.black_box import BlackBox
 from lockstep.parts import is_key
 from lockstep.sampling import fingerprint_owner as owner
 from lockstep.sampling.fingerprint_code import Place, Uses, all_names, code_text, digest, uses_of, words

@@ -16,13 +16,15 @@ from typing import Any
 import jax
 import numpy as np
 
-from lockstep.boxes import forgotten
-from lockstep.randomness import RandomKey, quiet, seeds_of
+from lockstep.host.boxes import forgotten
+from lockstep.host.generator import RandomKey, seeds_of
+from lockstep.host.interpreted import hosted, to_host
+from lockstep.host.scope import quiet
 from lockstep.sampling import driver
 from lockstep.sampling.driver import CELL, Block, Output
-from lockstep.sampling.hosting import hosted, on_host
 from lockstep.types import Key, Noise, Position
 
+ARRAYS = np  # states are arrays of this kind
 BEGINNING = "first update"
 TRIAL_STEPS = 1  # as in the compiled driver: one call of a black box may take minutes
 MOST_CELLS = 64  # of a block, whose records are Python objects
@@ -50,10 +52,10 @@ def cells_per_block(kernel: Any, chain_keys: Key, state: Any, steps: int) -> int
 
 def init(kernel: Any, positions: Position, keys: Key) -> Any:
     """The states of all chains at their positions."""
-    positions = on_host(positions)
+    positions = to_host(positions)
     with quiet():
         kernel = hosted(kernel)
-        states = [on_host(kernel.init(_one(positions, chain), keys[chain])) for chain in range(len(keys))]
+        states = [to_host(kernel.init(_one(positions, chain), keys[chain])) for chain in range(len(keys))]
     return _stacked(states)
 
 
@@ -64,7 +66,7 @@ def advance(
     offset = block.start % CELL
     noise = _noise(forgotten(kernel), chain_keys, state, block.start // CELL, cells=cells)
     steps = slice(offset, offset + block.steps)
-    state = on_host(state)
+    state = to_host(state)
     states, outputs = [], []
     with quiet(), _old_objects_set_aside():
         kernel = hosted(kernel)

@@ -106,6 +106,8 @@ def load(directory: str | PathLike[str]) -> Run:
         found.directory,
         found.record.about,
         changes_in(found.directory),
+        found.totals.failed,
+        found.totals.failure,
     )
 
 

@@ -10,8 +10,9 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from lockstep.boxes import boxes, called_back
 from lockstep.coupling import Pair
+from lockstep.host.boxes import boxes, called_back
+from lockstep.host.reject import Rejecting
 from lockstep.kernel import MetropolisHastings
 from lockstep.ratios import Carried, Estimated, Randomized, Universal
 from lockstep.types import Info, describe, one_of
@@ -110,6 +111,8 @@ def placed_kernels(kernel: Any, position: Any) -> list[tuple[MetropolisHastings,
     """The `MetropolisHastings` kernels that a kernel is made of, each with its position: of a pair, its own leg's."""
     if isinstance(kernel, MetropolisHastings):
         return [(kernel, position)]
+    if isinstance(kernel, Rejecting):
+        return [(kernel.kernel, position)]
     inner = getattr(kernel, "kernels", ())
     places = position if isinstance(position, Pair) else [position] * len(inner)
     return [placed for one, place in zip(inner, places, strict=True) for placed in placed_kernels(one, place)]

@@ -36,6 +36,9 @@ class Run:
         What is known of the kernel: its text, when it is exact, and else the order of its error.
     changes
         Where the run went on with another model (``changed="accept"``), and what differed, in words.
+    failed, failure
+        With ``on_error="reject"``: how many candidates were rejected because their evaluation raised an exception (the
+        warm-up included), and the first exception as a text: a line that names it, and its traceback.
     """
 
     positions: Position
@@ -48,6 +51,8 @@ class Run:
     directory: Path | None = None
     stored_about: dict[str, Any] | None = None
     changes: tuple[str, ...] = ()
+    failed: int = 0
+    failure: str | None = None
 
     @property
     def about(self) -> dict[str, Any]:

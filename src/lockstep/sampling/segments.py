@@ -104,6 +104,11 @@ def read_segments(directory: Path, run: str) -> list[Segment]:
     return segments
 
 
+def has_begun(directory: Path | None) -> bool:
+    """Whether a directory holds segments of a run."""
+    return directory is not None and directory.is_dir() and bool(_numbers(directory))
+
+
 def last_segment(directory: Path) -> Segment | None:
     """The last segment of a directory, without a look at the others."""
     numbers = _numbers(directory)
@@ -131,10 +136,12 @@ def _read_meta(path: Path) -> Segment:
 
 def totals_of(counts: Any) -> Totals:
     """Totals as they were written, refused if they are no numbers."""
-    numbers = {field.name: counts[field.name] for field in dataclasses.fields(Totals)}
-    if not all(value is None or isinstance(value, (int, float)) for value in numbers.values()):
-        raise ValueError(f"its totals are {numbers}")
-    return Totals(**numbers)
+    found = {field.name: counts[field.name] for field in dataclasses.fields(Totals)}
+    failure = found.pop("failure")
+    is_text = failure is None or isinstance(failure, str)
+    if not is_text or not all(value is None or isinstance(value, (int, float)) for value in found.values()):
+        raise ValueError(f"its totals are {found}")
+    return Totals(**found, failure=failure)
 
 
 def read_output(segment: Segment) -> Output:

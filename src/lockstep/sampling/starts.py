@@ -10,8 +10,9 @@ import jax.random as jr
 import numpy as np
 
 from lockstep.arguments import shapes
-from lockstep.coupling import Pair
+from lockstep.coupling import CoupledState, Pair
 from lockstep.functions import Function
+from lockstep.host.boxes import called_back
 from lockstep.parts import is_floating, is_key, part
 from lockstep.precision import canonical
 from lockstep.sampling.drivers import driver_of
@@ -62,12 +63,44 @@ def states_at(kernel: Any, positions: Position, initial: Any, keys: Key) -> Any:
         require_names(jax.tree.map(lambda leaf: leaf[0], leg))
     _require_finite(positions, positions, chains, "initial holds {value} in the position", "give finite numbers")
     _require_proposable(kernel, positions, chains, keys[0])
-    for one, places in placed_kernels(kernel, positions):
-        state = driver_of(kernel).init(one, places, keys)
+    state = driver_of(kernel).init(kernel, positions, keys)
+    for one, known in _first_states(kernel, state, positions, keys):
         message = f"{_remembered_name(one)} is {{value}} at the initial position"
         remedy = "start where it is finite, inside the support"
-        _require_finite(state, positions, chains, message, remedy)
-    return driver_of(kernel).init(kernel, positions, keys)
+        _require_finite(known, positions, chains, message, remedy)
+    return state
+
+
+def _first_states(kernel: Any, state: Any, positions: Position, keys: Key) -> list[tuple[Any, Any]]:
+    """The kernels that a kernel is made of, each with its first state.
+
+    It is a part of the kernel's own, so that nothing is evaluated twice; but some forget what they evaluate: the
+    approximate kernel of a `Shadowed`, the kernels of a `Cycle` that share no memory.
+    """
+    simple = placed_kernels(kernel, positions)
+    if isinstance(state, CoupledState):
+        return list(zip((one for one, _ in simple), (state.first, state.second), strict=True))
+    if len(simple) == 1 or getattr(kernel, "is_memory_shared", False):
+        return [(simple[0][0], state)]
+    return [(one, driver_of(kernel).init(one, places, keys)) for one, places in simple]
+
+
+def like_initial_states(
+    kernel: Any, initial: Any, chains: int, key: Key, first: int = 0, count: int | None = None
+) -> Any:
+    """What looks like the states of all chains at their start, without a call of a black box: to read others from disk.
+
+    Where that cannot be seen without a call, the states themselves.
+    """
+    positions = initial_positions(initial, chains, key, first, count)
+    keys = chain_keys(jr.split(key)[1], first + np.arange(chains if count is None else count))
+    try:
+        like = jax.eval_shape(jax.vmap(called_back(kernel).init), positions, keys)
+    except (TypeError, jax.errors.JAXTypeError):
+        like = None
+    if like is None or any(is_key(leaf) for leaf in jax.tree.leaves(like)):
+        return initial_states(kernel, initial, chains, key, first, count)
+    return jax.tree.map(lambda leaf: driver_of(kernel).ARRAYS.zeros(leaf.shape, leaf.dtype), like)
 
 
 def _shapes(positions: Position) -> Any:

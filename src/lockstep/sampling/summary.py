@@ -10,6 +10,7 @@ from lockstep.coupling import CoupledInfo, ShadowedInfo
 from lockstep.sampling.convergence import good_news, problems, remedy
 from lockstep.sampling.problems import infos, told_of_bad
 from lockstep.sampling.table import table_of, written
+from lockstep.sampling.totals import failed_sentence
 from lockstep.warning import LockstepWarning
 
 
@@ -41,7 +42,7 @@ def summarize(run: Any) -> Summary:
     """The summary of a run."""
     table = table_of(run)
     findings = [told for leg in infos(run.info) if (told := told_of_bad(leg, run.thin))]
-    findings += [*problems(run, table), *_separated(run)]
+    findings += [*_failed(run), *problems(run, table), *_separated(run)]
     exact_when = run.about.get("exact_when")
     if exact_when is not None:
         prediction, sentence = None, "exact kernel" + ("" if exact_when == "always" else f", when {exact_when}")
@@ -51,6 +52,13 @@ def summarize(run: Any) -> Summary:
     updates = run.chains * run.draws * run.thin
     findings.append(f"acceptance {run.acceptance:.3f} over {updates:,} updates of {run.chains} chains")
     return Summary(table, tuple(findings), prediction)
+
+
+def _failed(run: Any) -> list[str]:
+    """What evaluations that raised mean for the draws."""
+    if not run.failed:
+        return []
+    return [f"{failed_sentence(run.failed, run.failure)}: the target is restricted to where the functions work"]
 
 
 def _separated(run: Any) -> list[str]:

@@ -19,6 +19,8 @@ class Task:
 
     ``adaptation`` is how many updates of each chain went into learning the kernel before the first of these, and
     ``learning`` what happened in them; ``changed`` says whether a run of another model is refused or goes on with this.
+    What becomes of errors (``on_error``) is no part of what the draws are a function of: a run that an error has
+    stopped may go on without it.
     """
 
     kernel: Any
@@ -36,6 +38,7 @@ class Task:
     adaptation: int = 0
     learning: Totals = dataclasses.field(default_factory=Totals)
     changed: str = "refuse"
+    on_error: str = "raise"
 
     @property
     def count(self) -> int:

@@ -28,6 +28,9 @@ class Totals:
         Separations of coupled kernels that happened, and their expected number; None for others.
     seconds
         Time spent, by the clock.
+    failed, failure
+        Candidates that were rejected because their evaluation raised an exception, and the first of the
+        exceptions: a line that names it, and its traceback.
     """
 
     updates: int = 0
@@ -38,6 +41,8 @@ class Totals:
     marks: int | None = None
     gaps: float | None = None
     seconds: float = 0.0
+    failed: int = 0
+    failure: str | None = None
 
     def after(self, info: Any, past: Any, updates: int, seconds: float, is_warmup: bool) -> Totals:
         """The totals after a block, whose info holds also what a draw had gathered before it (``past``)."""
@@ -53,7 +58,13 @@ class Totals:
             (self.marks or 0) + new["marks"] - old.get("marks", 0) if "marks" in new else None,
             (self.gaps or 0.0) + new["gaps"] - old.get("gaps", 0.0) if "gaps" in new else None,
             self.seconds + seconds,
+            self.failed,
+            self.failure,
         )
+
+    def with_failures(self, failed: int, failure: str | None) -> Totals:
+        """The totals after a block in which so many evaluations raised."""
+        return dataclasses.replace(self, failed=self.failed + failed, failure=self.failure or failure)
 
     @property
     def acceptance(self) -> float:
@@ -65,6 +76,8 @@ class Totals:
 
     def __str__(self) -> str:
         text = f"acceptance {self.acceptance:.2f}  NaN or +inf {self.bad_share:.2%}"
+        if self.failed:
+            text += f"  raised {self.failed:,}"
         if self.gaps is not None:
             text += f"  separations {self.marks:,} (expected {self.gaps:,.1f})"
         return text
@@ -83,12 +96,21 @@ def _counts(info: Any) -> dict[str, Any]:
     return counts
 
 
+def failed_sentence(failed: int, failure: str | None) -> str:
+    """What to say of evaluations that raised, and of the first error."""
+    what = (failure or "an exception").partition("\n")[0]
+    error = "".join(letter if letter.isprintable() else " " for letter in what)
+    return f"{failed:,} evaluation{'s' * (failed > 1)} raised {error} and {'were' if failed > 1 else 'was'} rejected"
+
+
 def together(parts: Iterable[Totals]) -> Totals:
     """The totals of groups of chains. Their seconds are added as well: computing time, not that of the clock."""
     parts = list(parts)
 
     def add(name: str) -> Any:
         values = [getattr(part, name) for part in parts if getattr(part, name) is not None]
-        return sum(values) if values else Totals.__dataclass_fields__[name].default
+        if not values:
+            return Totals.__dataclass_fields__[name].default
+        return values[0] if name == "failure" else sum(values)
 
     return Totals(**{field.name: add(field.name) for field in dataclasses.fields(Totals)})

@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from lockstep.boxes import called_back, own_errors
 from lockstep.estimators.samples import pooled
-from lockstep.host import raised_here
+from lockstep.host.boxes import called_back
+from lockstep.host.callback import raised_here
 from lockstep.precision import canonical, double_precision
 from lockstep.types import Array, Estimate, Key, Position
 
@@ -55,7 +55,7 @@ def draw_replicates(
         samples = replicates * int(getattr(estimator, "count", 1))
         batch = int(np.clip(MOST_SAMPLES // samples, 1, pairs))
         keys = jr.split(jr.key(seed), pairs)
-        with own_errors(estimator), raised_here():
+        with raised_here():
             found = jax.block_until_ready(_draw(estimator, proposal, keys, places, replicates // 2, batch))
         forward, reverse = (jax.tree.map(lambda leaf: np.asarray(leaf)[:, way], found) for way in (0, 1))  # noqa: B023
     return _arranged(forward), _arranged(reverse)

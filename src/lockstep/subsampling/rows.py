@@ -12,6 +12,7 @@ import jax.random as jr
 import numpy as np
 
 from lockstep.arguments import is_array, shapes
+from lockstep.host.callback import on_host
 from lockstep.parts import is_key, part, static
 from lockstep.precision import double_precision
 from lockstep.types import Array, Key, Shape
@@ -27,18 +28,14 @@ class Files:
         self.arrays = arrays
 
     def take(self, indices: Any) -> Any:
-        """The rows of an array of indices of any shape; 64-bit numbers as pairs of 32-bit ones.
-
-        JAX calls this from a thread that has not heard of double precision, and would round what it returns.
-        """
+        """The rows of an array of indices of any shape."""
         indices = np.asarray(indices)
         order = np.argsort(indices, axis=None)
 
         def read(leaf: Any) -> np.ndarray:
             rows = np.empty((indices.size, *leaf.shape[1:]), leaf.dtype)
             rows[order] = leaf[indices.ravel()[order]]
-            rows = rows.reshape(*indices.shape, *leaf.shape[1:])
-            return rows[..., None].view(np.uint32) if leaf.dtype.itemsize == 8 else rows
+            return rows.reshape(*indices.shape, *leaf.shape[1:])
 
         return jax.tree.map(read, self.arrays)
 
@@ -46,15 +43,9 @@ class Files:
         """The rows, from within a compiled program: one call to the host for all of a block."""
 
         def like(leaf: Any) -> Any:
-            shape = (*indices.shape, *leaf.shape[1:])
-            is_split = leaf.dtype.itemsize == 8
-            return jax.ShapeDtypeStruct((*shape, 2), np.uint32) if is_split else jax.ShapeDtypeStruct(shape, leaf.dtype)
+            return jax.ShapeDtypeStruct((*indices.shape, *leaf.shape[1:]), leaf.dtype)
 
-        def join(rows: Array, leaf: Any) -> Array:
-            return jax.lax.bitcast_convert_type(rows, leaf.dtype) if leaf.dtype.itemsize == 8 else rows
-
-        found = jax.pure_callback(self.take, jax.tree.map(like, self.arrays), indices, vmap_method="broadcast_all")
-        return jax.tree.map(join, found, self.arrays)
+        return on_host(self.take, jax.tree.map(like, self.arrays), indices)
 
 
 @part

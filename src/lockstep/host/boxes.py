@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lockstep.black_box import BlackBox, Callee, replaced
+from lockstep.host.black_box import BlackBox, replaced
+from lockstep.host.function import Callee
 
 
 def is_box(node: Any) -> bool:
@@ -30,12 +29,12 @@ def is_interpreted(tree: Any) -> bool:
 
 def called_back(tree: Any) -> Any:
     """The same with black boxes that compiled code calls back, one point after the other: for checks, not for speed."""
-    return _map_boxes(lambda box: replaced(box, is_callback=True), tree)
+    return map_boxes(lambda box: replaced(box, is_callback=True), tree)
 
 
 def forgotten(tree: Any) -> Any:
     """The same without the users' functions in its black boxes: what draws noise is then compiled only once."""
-    return _map_boxes(lambda box: replaced(box, callee=_NOTHING), tree)
+    return map_boxes(lambda box: replaced(box, callee=_NOTHING), tree)
 
 
 def returning(function: Any, like: Any) -> Any:
@@ -52,22 +51,6 @@ def vectorized(function: Any) -> Any:
     return replaced(function, is_vectorized=True) if is_box(function) else function
 
 
-@contextmanager
-def own_errors(tree: Any) -> Iterator[None]:
-    """Let what a black box raises in compiled code arrive as itself; the scope must wait for the code's result."""
-    callees = [box.callee for box in boxes(tree) if box.is_callback]
-    for callee in callees:
-        callee.raised, callee.is_deferring = None, True
-    try:
-        yield
-        for callee in callees:
-            if callee.raised is not None:
-                raise callee.raised
-    finally:
-        for callee in callees:
-            callee.raised, callee.is_deferring = None, False
-
-
 def _nothing(*arguments: Any) -> Any:
     raise TypeError("a black box cannot draw noise, which is always compiled")
 
@@ -75,5 +58,6 @@ def _nothing(*arguments: Any) -> Any:
 _NOTHING = Callee(_nothing)
 
 
-def _map_boxes(change: Any, tree: Any) -> Any:
+def map_boxes(change: Any, tree: Any) -> Any:
+    """The same with its black boxes changed."""
     return jax.tree.map(lambda node: change(node) if is_box(node) else node, tree, is_leaf=is_box)
