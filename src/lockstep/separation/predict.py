@@ -74,7 +74,7 @@ def predict(
         _predict_one(one, places, chains, size[1], seed + index, updates, _log_ratios(run, judged, index))
         for index, (_, one) in enumerate(parts)
     ]
-    found = shares[0] if len(parts) == 1 else _together(shares, [weight for weight, _ in parts], updates)
+    found = shares[0] if [weight for weight, _ in parts] == [1.0] else _together(shares, [weight for weight, _ in parts], updates)
     for problem in found.problems:
         warn(f"separation is not predicted: {problem}")
     return found
@@ -178,7 +178,7 @@ def _predict_one(
     name = next((name for name, rule in RULES.items() if type(rule) is type(used)), used.name)
     judged = judge(estimator, forward, reverse, {name: used}, seen_by(used, forward, chains, log_ratios), updates)
     pairs = len(forward.log_proposal_ratio)
-    return Prediction(name, judged.rules, judged.sentences, updates, pairs, replicates)
+    return Prediction(name, judged.rules, judged.sentences, updates, pairs, replicates, judged.is_noise_free)
 
 
 def _together(shares: list[Prediction], weights: list[float], updates: int) -> Prediction:
@@ -189,7 +189,8 @@ def _together(shares: list[Prediction], weights: list[float], updates: int) -> P
     columns.setdefault(used, [share.used for share in shares])
     rules = {name: _sum(name, column, np.asarray(weights), updates) for name, column in columns.items()}
     problems = tuple(dict.fromkeys(problem for share in shares for problem in share.problems))
-    return Prediction(used, rules, problems, updates, sum(share.pairs for share in shares), shares[0].replicates)
+    pairs, is_noise_free = sum(share.pairs for share in shares), all(share.is_noise_free for share in shares)
+    return Prediction(used, rules, problems, updates, pairs, shares[0].replicates, is_noise_free)
 
 
 def _sum(name: str, column: list[RulePrediction], weights: np.ndarray, updates: int) -> RulePrediction:
