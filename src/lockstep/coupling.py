@@ -21,7 +21,6 @@ from lockstep.kernel import MetropolisHastings
 from lockstep.parts import choose, is_alike, is_concrete, is_floating, part
 from lockstep.types import Array, Info, Key, Position, Shape, State
 
-
 _NEVER = np.bool_(False)
 
 
@@ -214,9 +213,7 @@ def both_exact_when(kernels: tuple[Any, Any]) -> str | None:
     return None if None in conditions else "; and ".join(sorted(str(c) for c in conditions))
 
 
-def coupled_info(
-    first: Info, second: Info, was_equal: Array, is_equal: Array, is_still: Array = _NEVER
-) -> CoupledInfo:
+def coupled_info(first: Info, second: Info, was_equal: Array, is_equal: Array, is_still: Array = _NEVER) -> CoupledInfo:
     """What to tell of an update of two chains; ``is_still``: what was proposed to equal chains is where they are."""
     gaps = _gap(first, second) * (was_equal & ~is_still)
     return CoupledInfo(first, second, was_equal & ~is_equal, gaps, was_equal, is_equal)
@@ -256,6 +253,7 @@ def require_coupling(first: Any, second: Any, name: str, arguments: tuple[str, s
 
 
 def have_equal_values(first: Position, second: Position) -> Array:
+    """Whether two positions are the same, number by number."""
     equal = [(a == b).all() for a, b in zip(jax.tree.leaves(first), jax.tree.leaves(second), strict=True)]
     return functools.reduce(operator.and_, equal)
 

@@ -201,9 +201,7 @@ class Pooled(NamedTuple):
     third: Array
 
 
-def pooled(
-    estimator: Any, noise: Any, position: Position, candidate: Position, each: Estimate | None = None
-) -> Pooled:
+def pooled(estimator: Any, noise: Any, position: Position, candidate: Position, each: Estimate | None = None) -> Pooled:
     """One estimate from K times as many samples: those of K estimates, whose noise has a leading axis.
 
     An estimator of a user's own may do without a ``pooled``: the average of its estimates stands in, less the bias that

@@ -43,6 +43,7 @@ class Run:
     seconds: float
     directory: Path | None = None
     stored_about: dict[str, Any] | None = None
+    kept: dict[int, Any] = dataclasses.field(default_factory=dict, init=False)  # predictions, by the number of draws
 
     @property
     def about(self) -> dict[str, Any]:

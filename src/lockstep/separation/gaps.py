@@ -60,7 +60,7 @@ def _without_noise(of: Gaps, replicates: Replicates, rule: Any, quiet: np.ndarra
     """The gaps where estimates have no noise: none, unless a rule corrects for noise that is not there."""
     exact = of.acceptance[quiet] = _probability(log_ratio)
     constant = replicates.is_constant[quiet]
-    each = Estimate(*(np.asarray(field)[quiet] for field in replicates.each))  # type: ignore[arg-type]
+    each = Estimate(*(np.asarray(field)[quiet] for field in replicates.each))
     decided = _probability(rule(each) + replicates.log_proposal_ratio[quiet, None]).mean(axis=1)
     of.path[quiet] = np.where(constant, np.abs(exact - decided), 0.0)
     of.signed[:, quiet] = np.where(constant, exact - decided, 0.0)

@@ -54,7 +54,9 @@ class Replicates(NamedTuple):
     def is_constant(self) -> np.ndarray:
         """At which pairs the estimates differ by no more than rounding: they have no noise, or D is infinite."""
         values = self.each.value
-        apart = np.where(np.isfinite(values), np.abs(values - values[:, :1]), np.where(values == values[:, :1], 0, np.inf))
+        apart = np.where(
+            np.isfinite(values), np.abs(values - values[:, :1]), np.where(values == values[:, :1], 0, np.inf)
+        )
         return np.asarray(apart.max(axis=1) <= ROUNDING * (1 + np.abs(values[:, 0])))
 
     @property
@@ -92,9 +94,7 @@ def _arranged(found: Replicates) -> Replicates:
 
 
 @jax.jit(static_argnums=(4, 5, 6))
-def _draw(
-    estimator: Any, proposal: Any, keys: Key, places: Position, half: int, batch: int, most: int
-) -> Replicates:
+def _draw(estimator: Any, proposal: Any, keys: Key, places: Position, half: int, batch: int, most: int) -> Replicates:
     """All arrays have the axes pair, way and half in front."""
 
     def one_half(key: Key, here: Position, there: Position) -> tuple[Estimate, Array, Cumulants, Array]:
