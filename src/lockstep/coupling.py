@@ -21,6 +21,8 @@ from lockstep.kernel import MetropolisHastings
 from lockstep.parts import choose, is_alike, is_concrete, is_floating, part
 from lockstep.types import Array, Info, Key, Position, Shape, State
 
+_NEVER = np.bool_(False)
+
 
 class Pair(NamedTuple):
     """The positions of two coupled chains; as an initial position, two different starts."""
@@ -46,7 +48,7 @@ class CoupledInfo(NamedTuple):
 
     ``was_equal`` and ``is_equal``: whether they were equal before the update, and are after it. ``marks``: they were
     equal and decided otherwise, so that they separate. ``gaps``: the probability of that,
-    ``abs(α₁ - α₂)``, where they were equal, else 0.
+    ``abs(α₁ - α₂)``, where they were equal, else 0. A candidate that is the position itself separates nothing.
     """
 
     first: Info
@@ -65,7 +67,8 @@ class CoupledInfo(NamedTuple):
 class ShadowedInfo(NamedTuple):
     """What happened to the exact chain, and what the approximate kernel would have done in its place.
 
-    ``marks``: the two decisions differ (the paper's B_t). ``gaps``: the probability of that, ``abs(α₁ - α₂)``.
+    ``marks``: the two decisions differ (the paper's B_t). ``gaps``: the probability of that, ``abs(α₁ - α₂)``. Both are
+    0 where the candidate is the position itself.
     """
 
     exact: Info
@@ -123,12 +126,13 @@ class Coupled:
     def move(self, state: CoupledState, noise: tuple[Any, Any]) -> tuple[CoupledState, CoupledInfo]:
         first, info = self.first.move(state.first, noise[0])
         second, other = self.second.move(state.second, noise[1])
-        is_shared = info.is_accepted == other.is_accepted
+        is_still = _is_still(self.first, state.first.position, noise[0])
+        is_shared = (info.is_accepted == other.is_accepted) | is_still
         is_merged = info.is_accepted & other.is_accepted & bool(getattr(self.first.proposal, "is_independent", False))
         is_equal = (state.is_equal & is_shared) | is_merged
         if _is_discrete(first.position):
-            is_equal = _have_equal_values(first.position, second.position)  # comparing whole numbers is safe
-        return CoupledState(first, second, is_equal), coupled_info(info, other, state.is_equal, is_equal)
+            is_equal = have_equal_values(first.position, second.position)  # comparing whole numbers is safe
+        return CoupledState(first, second, is_equal), coupled_info(info, other, state.is_equal, is_equal, is_still)
 
     def step(self, rng_key: Key, state: CoupledState) -> tuple[CoupledState, CoupledInfo]:
         return self.move(state, self.noise(rng_key, state.position))
@@ -178,7 +182,9 @@ class Shadowed:
     def move(self, state: State, noise: tuple[Any, Any]) -> tuple[State, ShadowedInfo]:
         moved, info = self.exact.move(state, noise[0])
         _, other = self.approximate.move(self.approximate.init(state.position), noise[1])
-        return moved, ShadowedInfo(info, other, info.is_accepted != other.is_accepted, _gap(info, other))
+        is_still = _is_still(self.exact, state.position, noise[0])
+        marks = (info.is_accepted != other.is_accepted) & ~is_still
+        return moved, ShadowedInfo(info, other, marks, _gap(info, other) * ~is_still)
 
     def step(self, rng_key: Key, state: State) -> tuple[State, ShadowedInfo]:
         return self.move(state, self.noise(rng_key, state.position))
@@ -197,7 +203,7 @@ def _is_discrete(position: Position) -> bool:
 def coupled_state(kernels: tuple[Any, Any], position: Position, key: Key | None) -> CoupledState:
     """The first state of two chains."""
     first, second = position if isinstance(position, Pair) else (position, position)
-    is_equal = _have_equal_values(first, second) if isinstance(position, Pair) else np.bool_(True)
+    is_equal = have_equal_values(first, second) if isinstance(position, Pair) else np.bool_(True)
     return CoupledState(kernels[0].init(first, key), kernels[1].init(second, key), is_equal)
 
 
@@ -207,9 +213,16 @@ def both_exact_when(kernels: tuple[Any, Any]) -> str | None:
     return None if None in conditions else "; and ".join(sorted(str(c) for c in conditions))
 
 
-def coupled_info(first: Info, second: Info, was_equal: Array, is_equal: Array) -> CoupledInfo:
-    """What to tell of an update of two chains."""
-    return CoupledInfo(first, second, was_equal & ~is_equal, _gap(first, second) * was_equal, was_equal, is_equal)
+def coupled_info(first: Info, second: Info, was_equal: Array, is_equal: Array, is_still: Array = _NEVER) -> CoupledInfo:
+    """What to tell of an update of two chains; ``is_still``: what was proposed to equal chains is where they are."""
+    gaps = _gap(first, second) * (was_equal & ~is_still)
+    return CoupledInfo(first, second, was_equal & ~is_equal, gaps, was_equal, is_equal)
+
+
+def _is_still(kernel: MetropolisHastings, position: Position, noise: Any) -> Array:
+    """Whether the candidate is the position itself: nothing separates then, whatever is decided."""
+    proposal_noise, *_ = noise
+    return have_equal_values(kernel.proposal(proposal_noise, position)[0], position)
 
 
 def _gap(first: Info, second: Info) -> Array:
@@ -238,7 +251,8 @@ def require_coupling(first: Any, second: Any, name: str, arguments: tuple[str, s
         )
 
 
-def _have_equal_values(first: Position, second: Position) -> Array:
+def have_equal_values(first: Position, second: Position) -> Array:
+    """Whether two positions are the same, number by number."""
     equal = [(a == b).all() for a, b in zip(jax.tree.leaves(first), jax.tree.leaves(second), strict=True)]
     return functools.reduce(operator.and_, equal)
 

@@ -21,7 +21,7 @@ from lockstep.parts import choose, namespace, part
 from lockstep.proposals.layout import laid_out
 from lockstep.proposals.scales import stretch, unstretch
 from lockstep.proposals.walks import RandomWalk
-from lockstep.types import Array, Key, Position, Shape
+from lockstep.types import Array, Key, Noise, Position, Shape
 
 
 @part
@@ -65,7 +65,8 @@ class MaximallyCoupled:
         return coupled_state(self.kernels, position, key)
 
     def move(self, state: CoupledState, noise: tuple[Any, Any, Array]) -> tuple[CoupledState, CoupledInfo]:
-        noise_first, noise_second, meet = noise
+        # Interpreted kernels get their noise as plain tuples.
+        noise_first, noise_second, meet = Noise(*noise[0]), Noise(*noise[1]), noise[2]
         increment, is_met = self._reflected(noise_first.proposal, state, meet)
         first, info = self.first.move(state.first, noise_first)
         second, other = self.second.move(state.second, noise_second._replace(proposal=increment))

@@ -67,7 +67,7 @@ class Advice:
     looks: tuple[Look, ...]
     estimator: Any
     proposal: Any
-    pilot: Run
+    pilot: Run | None
 
     @property
     def kernel(self) -> MetropolisHastings:
@@ -85,6 +85,7 @@ class Advice:
         `ls.sample`.
         """
         kernel = self.kernel
+        assert self.pilot is not None  # there is a rule
         places = jax.tree.map(lambda leaf: np.asarray(leaf), self.pilot.positions)
         spread = np.arange(chains) * self.pilot.draws // max(1, -(-chains // self.pilot.chains)) // self.pilot.chains
         start = jax.tree.map(

@@ -8,17 +8,21 @@ from typing import Any
 import numpy as np
 
 from lockstep.advice.advice import RULES, Advice, Option
+from lockstep.advice.budget import Budget
 from lockstep.advice.findings import findings_of, problems_of
-from lockstep.advice.pilot import Look, Pilot
+from lockstep.advice.pilot import Look, Pilot, TooLittleError
 from lockstep.arguments import MOST_SEED, positive, whole
 from lockstep.estimators.combinations import TwoSided
 from lockstep.estimators.samples import require_estimator
+from lockstep.host.boxes import boxes
 from lockstep.kernel import require_protocol
+from lockstep.sampling.progress import Progress
 from lockstep.types import Proposal
 from lockstep.warning import warn
 
 FEWEST = 4  # samples from which cumulants can be estimated
 MOST_LOOKS = 7
+ENOUGH = 1000  # calls of the estimator
 CLOSE = math.log(1.1)
 APART = math.log(1.4)
 FARTHEST = 16.0  # factor between two looks
@@ -32,7 +36,9 @@ def advise(
     draws: int = 10_000,
     separations: float = 1.0,
     seed: int = 0,
-    progress: bool | None = False,
+    progress: bool | None = None,
+    calls: int | None = None,
+    seconds: float | None = None,
 ) -> Advice:
     """Advise on a rule and a number of samples m, from pilot runs.
 
@@ -45,7 +51,7 @@ def advise(
     estimator, proposal
         As of `ls.naive`; the estimator needs ``with_count``.
     initial
-        As of `ls.sample`.
+        As of `ls.sample`; or a run that there is already, of this target, whose positions then serve for the pilot's.
     draws
         Updates of the run that is planned, all chains together.
     separations
@@ -54,6 +60,10 @@ def advise(
         Of the pilot.
     progress
         As of `ls.sample`.
+    calls, seconds
+        The budget: at most so many calls of the estimator (one call is one estimate), and about so many seconds beside
+        those of compilation, which makes the advice depend on the speed of the machine. By default a tenth of
+        ``draws`` calls if the estimator is a black box; compiled estimators get all that serves, in at most a minute.
 
     Returns
     -------
@@ -81,26 +91,27 @@ def advise(
             f"estimator {estimator!r} has no with_count(count): a method that returns the same estimator with another "
             f"number of samples is what advise varies"
         )
-    pilot = Pilot(_large_enough(estimator), proposal, initial, seed, progress)
-    first = pilot.look(pilot.estimator.count)
+    budget = Budget(calls, seconds, draws, bool(boxes(estimator)))
+    try:
+        pilot = Pilot(_large_enough(estimator), proposal, initial, seed, progress, budget)
+    except TooLittleError:
+        problems = (
+            f"{budget} are too little for an advice (for a black box the default is a tenth of draws): give "
+            f"calls={ENOUGH} or more, more seconds, or a run that there is, ls.advise(estimator, proposal, run)",
+        )
+        return _without_rule(Advice(None, None, (), (), problems, draws, separations, (), estimator, proposal, None))
     wanted = separations / draws
-    options: list[Option] = []
-    if not first.problems:
-        rule = _best(first)
-        _search(pilot, rule, wanted)
-        # The ranking may change with m.
-        if (again := _best(_nearest(pilot, rule, wanted))) != rule:
-            _search(pilot, again, wanted)
-            rule = again
-        options = [_option(pilot, name, wanted, draws) for name in _usable(first)]
-        options.sort(key=lambda option: (option.rule != rule, option.discrepancy))
+    with Progress(MOST_LOOKS, "looks at numbers of samples", progress) as shown:
+        first = pilot.look(pilot.estimator.count)
+        shown.update(len(pilot.looks))
+        options = _options(pilot, first, wanted, draws, shown)
     looks = tuple(look for _, look in sorted(pilot.looks.items()))
     advice = Advice(
         options[0].rule if options else None,
         options[0].count if options else None,
         tuple(options),
         tuple(findings_of(pilot, options, looks)) if options else (),
-        tuple(problems_of(pilot, first)),
+        tuple(problems_of(pilot, first, bool(options))),
         draws,
         separations,
         looks,
@@ -108,8 +119,27 @@ def advise(
         proposal,
         pilot.run,
     )
-    if not options:
-        warn(f"no rule can be advised: {'; '.join(advice.problems)}")
+    return advice if options else _without_rule(advice)
+
+
+def _options(pilot: Pilot, first: Look, wanted: float, draws: int, shown: Progress) -> list[Option]:
+    """The rules that can be used, the best first, each with the number of samples that it needs."""
+    if first.problems or not _usable(first):
+        return []
+    rule = _best(first)
+    _search(pilot, rule, wanted, shown)
+    # The ranking may change with m.
+    again = _best(_nearest(pilot, rule, wanted))
+    if again and again != rule:
+        _search(pilot, again, wanted, shown)
+        rule = again
+    options = [_option(pilot, name, wanted, draws) for name in _usable(first)]
+    options.sort(key=lambda option: (option.rule != rule, option.discrepancy))
+    return options
+
+
+def _without_rule(advice: Advice) -> Advice:
+    warn(f"no rule can be advised: {'; '.join(advice.problems)}")
     return advice
 
 
@@ -125,7 +155,10 @@ def _usable(look: Look) -> list[str]:
 
 
 def _best(look: Look) -> str:
-    """The rule of least discrepancy at the same number of samples; a simpler one if it is nearly as good."""
+    """The rule of least discrepancy at the same number of samples; a simpler one if it is nearly as good.
+
+    An empty name if no rule can be judged there.
+    """
     best, least = "", math.inf
     for name in _usable(look):
         size = _discrepancy(look, name)[0]
@@ -143,7 +176,7 @@ def _discrepancy(look: Look, rule: str) -> tuple[float, bool]:
     return (found.discrepancy_interval[1] if is_bound else found.discrepancy), is_bound
 
 
-def _search(pilot: Pilot, rule: str, wanted: float) -> None:
+def _search(pilot: Pilot, rule: str, wanted: float, shown: Progress) -> None:
     """Look at numbers of samples until the rate of separation of a rule is the wanted one."""
     look = pilot.look(pilot.estimator.count)
     for _ in range(MOST_LOOKS):
@@ -154,9 +187,10 @@ def _search(pilot: Pilot, rule: str, wanted: float) -> None:
         near = look.count
         count = int(np.clip(count, max(FEWEST, near / FARTHEST), min(pilot.most, near * FARTHEST)))
         count = _allowed(pilot.estimator, count)
-        if count in pilot.looks:
+        if count in pilot.looks or not pilot.can_look(count):
             return
         look = pilot.look(count)
+        shown.update(min(len(pilot.looks), MOST_LOOKS - 1))
         if math.isnan(look.rules[rule].rho):
             return
 
@@ -200,7 +234,7 @@ def _option(pilot: Pilot, rule: str, wanted: float, draws: int) -> Option:
     discrepancy, is_bound = _discrepancy(near, rule)
     growth = count / near.count
     power = 1.0 if rule in ("naive", "penalty") else 1.5
-    rate = wanted * (count / needed) ** -1.0
+    rate = wanted * (count / needed) ** -1.0 if near.rules[rule].rho < math.inf else 0.0
     sides = 1 + (rule == "two_sided") + isinstance(pilot.estimator, TwoSided)
     updates = updates_per_effective_draw(pilot)
     return Option(
@@ -226,4 +260,4 @@ def updates_per_effective_draw(pilot: Pilot) -> float:
         components = np.asarray(array, float).reshape(*array.shape[:2], -1)
         sizes += [float(array_stats.ess(components[..., i], method="bulk")) for i in range(components.shape[2])]
     least = np.nanmin(sizes) if not np.all(np.isnan(sizes)) else np.nan
-    return pilot.run.chains * pilot.run.draws / max(float(least), 1.0)
+    return pilot.run.chains * pilot.run.draws * pilot.run.thin / max(float(least), 1.0)

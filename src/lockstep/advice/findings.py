@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lockstep.advice.pilot import Look, Pilot
+from lockstep.advice.pilot import REPLICATES, Look, Pilot
 
 UNBIASED_RATIO = 0.15
 MIXED, FEWEST_EFFECTIVE = 1.05, 100
@@ -23,7 +23,8 @@ def findings_of(pilot: Pilot, options: list[Any], looks: tuple[Look, ...]) -> It
     ranked = ", ".join(f"{name} {size:.2g}" for name, size in sorted(known.items(), key=lambda item: item[1]))
     yield f"{best.rule}: kernel discrepancy at m = {near.count}: {ranked}"
     if first.variance == 0:
-        yield "the estimator has no noise: every rule is exact, and ls.standard is cheaper"
+        yield "the estimate has no noise: the kernel is `standard`, and one sample is enough"
+        return
     elif looks_like_an_unbiased_ratio(first):
         yield "D̂ looks like the log of an unbiased ratio (bias = -variance/2): naive is right already, a penalty harms"
     elif abs(first.bias) < 0.1 * first.variance / 2:
@@ -52,11 +53,18 @@ def _about_pseudo_marginal(look: Look, best: Any) -> Iterator[str]:
         yield f"ls.pseudo_marginal would need about m = {needed} samples: no gain over {best.rule} here"
 
 
-def problems_of(pilot: Pilot, look: Look) -> Iterator[str]:
+def problems_of(pilot: Pilot, look: Look, is_advised: bool) -> Iterator[str]:
     """What is wrong with the estimator, and the risk that the pilot saw too little."""
     from lockstep.advice.advisor import updates_per_effective_draw
 
     yield from look.problems
+    if not is_advised and not look.problems:
+        yield look.asymmetry or "no rule could be judged at the pairs of the pilot: start it elsewhere"
+    if pilot.replicates < REPLICATES:
+        yield (
+            f"the budget allowed {pilot.budget.spent:,} calls of the estimator, at {pilot.pairs} pairs: a rough "
+            f"advice; give more calls= for a better one"
+        )
     effective = pilot.run.chains * pilot.run.draws / updates_per_effective_draw(pilot)
     if effective < FEWEST_EFFECTIVE:
         yield f"the pilot has only {effective:.0f} effective draws: what it has not visited is not in this advice"

@@ -74,6 +74,10 @@ class BatchMeans:
         estimate = average(moments(groups.ravel()), groups.size)
         return Pooled(estimate, groups.mean(axis=1) - estimate.value, estimate.third)
 
+    def taken(self, key: Key, position: Position, candidate: Position, estimates: int) -> tuple[BatchMeans, Any]:
+        samples, values = self.samples.taken(key, position, candidate, estimates)
+        return BatchMeans(samples, self.combine, self.batches), values
+
     def with_count(self, count: int) -> BatchMeans:
         """The same estimator with more or fewer samples in as many batches."""
         return BatchMeans(self.samples.with_count(_split(count, self.batches)), self.combine, self.batches)

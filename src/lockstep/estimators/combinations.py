@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
 from lockstep.arguments import is_number
-from lockstep.estimators.samples import Pooled, pooled, require_estimator
+from lockstep.estimators.samples import Pooled, influences, pooled, require_estimator, taken
 from lockstep.functions import Scalar, wrapped
 from lockstep.parts import is_concrete, part
 from lockstep.types import Array, Estimate, Key, Position, Shape
@@ -40,6 +41,13 @@ class KnownVariance:
     def pooled(self, noise: Any, position: Position, candidate: Position) -> Pooled:
         """One estimate from the samples of several, with the cumulants that they tell rather than those stated."""
         return pooled(self.estimator, noise, position, candidate)
+
+    def taken(self, key: Key, position: Position, candidate: Position, estimates: int) -> tuple[KnownVariance, Any]:
+        estimator, samples = taken(self.estimator, key, position, candidate, estimates)
+        return KnownVariance(estimator, self.variance, self.factor), samples
+
+    def influences(self, samples: Any, position: Position, candidate: Position) -> Array:
+        return influences(self.estimator, samples, position, candidate)
 
     def with_count(self, count: int) -> KnownVariance:
         """The same with another number of samples; the variance is taken to fall as 1/m."""
@@ -103,6 +111,15 @@ class TwoSided:
         reverse = pooled(self.estimator, noise[1], candidate, position)
         return pooled_halves(forward, reverse)
 
+    def taken(self, key: Key, position: Position, candidate: Position, estimates: int) -> tuple[TwoSided, Any]:
+        key_forward, key_reverse = jr.split(key)
+        estimator, forward = taken(self.estimator, key_forward, position, candidate, estimates)
+        return TwoSided(estimator), (forward, taken(self.estimator, key_reverse, candidate, position, estimates)[1])
+
+    def influences(self, samples: Any, position: Position, candidate: Position) -> Array:
+        forward = influences(self.estimator, samples[0], position, candidate)
+        return jnp.concatenate([forward, -influences(self.estimator, samples[1], candidate, position)]) / 2
+
     def with_count(self, count: int) -> TwoSided:
         """The same with another number of samples on each side."""
         return TwoSided(self.estimator.with_count(count))
@@ -154,6 +171,16 @@ class Difference:
         new = pooled(self.at_candidate, noise[1], position, candidate)
         old = pooled(self.at_position, noise[0], position, candidate)
         return Pooled(_subtracted(new.estimate, old.estimate), new.linear - old.linear, new.third - old.third)
+
+    def taken(self, key: Key, position: Position, candidate: Position, estimates: int) -> tuple[Difference, Any]:
+        key_old, key_new = jr.split(key)
+        at_position, old = taken(self.at_position, key_old, position, candidate, estimates)
+        at_candidate, new = taken(self.at_candidate, key_new, position, candidate, estimates)
+        return Difference(at_position, at_candidate), (old, new)
+
+    def influences(self, samples: Any, position: Position, candidate: Position) -> Array:
+        old = influences(self.at_position, samples[0], position, candidate)
+        return jnp.concatenate([influences(self.at_candidate, samples[1], position, candidate), -old])
 
     def with_count(self, count: int) -> Difference:
         """The same with another number of samples on each side."""

@@ -7,7 +7,16 @@ from typing import Any
 import jax
 import numpy as np
 
-from lockstep.estimators.samples import Moments, Pooled, Samples, is_row, mean_of, moments, samples_of
+from lockstep.estimators.samples import (
+    Moments,
+    Pooled,
+    Samples,
+    influences_of_singles,
+    is_row,
+    mean_of,
+    moments,
+    samples_of,
+)
 from lockstep.functions import Scalar
 from lockstep.host.moments import FEW, log_of_few, moments_of_few
 from lockstep.parts import choose, namespace, part
@@ -48,6 +57,12 @@ class LogMeanExp:
         estimate, of, weights = _log_of_average(log_weights.ravel(), log_weights.size)
         linear = weights.reshape(log_weights.shape).mean(axis=1) - 1
         return Pooled(estimate, linear, of.third / log_weights.size**2)
+
+    def taken(self, key: Key, position: Position, candidate: Position, estimates: int) -> tuple[LogMeanExp, Any]:
+        samples, values = self.samples.taken(key, position, candidate, estimates)
+        return LogMeanExp(samples), values
+
+    influences = influences_of_singles
 
     def with_count(self, count: int) -> LogMeanExp:
         """The same estimator with another number of samples."""

@@ -12,6 +12,7 @@ from lockstep.estimators.samples import (
     Pooled,
     Samples,
     as_moments,
+    influences_of_singles,
     is_row,
     mean_of,
     moments,
@@ -60,6 +61,12 @@ class Mean:
 
     def _moments(self, noise: Any, position: Position, candidate: Position) -> Moments:
         return as_moments(self.samples(noise, position, candidate), "mean")
+
+    def taken(self, key: Key, position: Position, candidate: Position, estimates: int) -> tuple[Mean, Any]:
+        samples, values = self.samples.taken(key, position, candidate, estimates)
+        return Mean(samples), values
+
+    influences = influences_of_singles
 
     def with_count(self, count: int) -> Mean:
         """The same estimator with another number of samples."""

@@ -55,7 +55,7 @@ def pooled_moments(of: Moments, count: int) -> Moments:
     mean = of.mean.mean(axis=0)
     apart = of.mean - mean
     squares = of.variance * (count - 1) if count > 1 else np.zeros(())
-    cubes = of.third * ((count - 1) * (count - 2) / count) if count > 2 else np.full((), np.nan if count == 2 else 0.0)
+    cubes = of.third * ((count - 1) * (count - 2) / count) if count > 2 else np.zeros(())  # two are symmetric
     variance = (squares + count * apart**2).sum(axis=0) / (total - 1)
     third = (cubes + 3 * apart * squares + count * apart**3).sum(axis=0) * (total / ((total - 1) * (total - 2)))
     return Moments(mean, variance, third)
@@ -93,6 +93,16 @@ class Samples:
             rows = (jax.tree.map(lambda leaf, i=i: leaf[i], noise) for i in range(self.count))
             return np.array([self.sample(row, position, candidate) for row in rows])
         return jax.vmap(self.sample, in_axes=(0, None, None))(noise, position, candidate)
+
+    def taken(self, key: Key, position: Position, candidate: Position, estimates: int) -> tuple[Samples, Any]:
+        """What takes samples in place of noise, and all samples of so many estimates: users' functions then rest."""
+        if self.sample is None:
+            samples = draw_bulk(self.draw, key, self.count, (estimates,))
+        else:
+            samples = jax.vmap(self.__call__, in_axes=(0, None, None))(
+                self.noise(key, (estimates,)), position, candidate
+            )
+        return Samples(None, None, self.count, self.is_chain), samples
 
     def with_count(self, count: int) -> Samples:
         return Samples(self.sample, self.draw, whole(count, "count", 1), self.is_chain)
@@ -156,20 +166,48 @@ class Pooled(NamedTuple):
     third: Array
 
 
-def pooled(estimator: Any, noise: Any, position: Position, candidate: Position) -> Pooled:
+def pooled(estimator: Any, noise: Any, position: Position, candidate: Position, each: Estimate | None = None) -> Pooled:
     """One estimate from K times as many samples: those of K estimates, whose noise has a leading axis.
 
     An estimator of a user's own may do without a ``pooled``: the average of its estimates stands in, less the bias that
-    they state, with the cumulants that the spread of the estimates tells.
+    they state, with the cumulants that the spread of the estimates tells. ``each``: the K estimates, if known.
     """
     if hasattr(estimator, "pooled"):
         return estimator.pooled(noise, position, candidate)
-    each = jax.vmap(estimator, in_axes=(0, None, None))(noise, position, candidate)
+    if each is None:
+        each = jax.vmap(estimator, in_axes=(0, None, None))(noise, position, candidate)
     values = moments(each.value)
     total = len(each.value)
     bias = jnp.mean(each.bias)
     value, third = values.mean - bias + bias / total, values.third / total**2
     return Pooled(Estimate(value, bias / total, values.variance / total, third, total), each.value - values.mean, third)
+
+
+def taken(estimator: Any, key: Key, position: Position, candidate: Position, estimates: int) -> tuple[Any, Any]:
+    """An estimator whose noise is its samples, and these, for so many estimates.
+
+    What is computed from them afterwards calls no function of a user's. An estimator of a user's own may do without a
+    ``taken``: it comes back as it is, with its noise.
+    """
+    if hasattr(estimator, "taken"):
+        return estimator.taken(key, position, candidate, estimates)
+    return estimator, estimator.noise(key, position, (estimates,))
+
+
+def influences(estimator: Any, samples: Any, position: Position, candidate: Position) -> Array:
+    """What each sample adds to the linear part of an estimate, from the samples of K; none if it has no such samples.
+
+    The linear part of an estimate is the average of these over its samples.
+    """
+    if hasattr(estimator, "influences"):
+        return estimator.influences(samples, position, candidate)
+    return jnp.zeros(0)
+
+
+def influences_of_singles(estimator: Any, samples: Array, position: Position, candidate: Position) -> Array:
+    """The same for independent samples: each is an estimate of one."""
+    singles = samples.reshape(-1, 1, *samples.shape[2:])
+    return estimator.with_count(1).pooled(singles, position, candidate).linear
 
 
 def require_estimator(estimator: Any, name: str) -> None:

@@ -10,7 +10,15 @@ import jax
 import numpy as np
 
 from lockstep.arguments import shapes
-from lockstep.estimators.samples import Moments, Pooled, Samples, moments, pooled_moments, samples_of
+from lockstep.estimators.samples import (
+    Moments,
+    Pooled,
+    Samples,
+    influences_of_singles,
+    moments,
+    pooled_moments,
+    samples_of,
+)
 from lockstep.functions import Function, Scalar, wrapped
 from lockstep.host.boxes import boxes
 from lockstep.parts import namespace, part
@@ -49,6 +57,12 @@ class Smooth:
         """One estimate from the samples of several, whose noise has a leading axis."""
         groups = jax.vmap(self.samples, in_axes=(0, None, None))(noise, position, candidate)
         return smooth_pooled(OfAverage(self.combine, position, candidate), groups, self.count)
+
+    def taken(self, key: Key, position: Position, candidate: Position, estimates: int) -> tuple[Smooth, Any]:
+        samples, values = self.samples.taken(key, position, candidate, estimates)
+        return Smooth(samples, self.combine), values
+
+    influences = influences_of_singles
 
     def with_count(self, count: int) -> Smooth:
         """The same estimator with another number of samples."""

@@ -53,6 +53,7 @@ class Run:
     changes: tuple[str, ...] = ()
     failed: int = 0
     failure: str | None = None
+    kept: dict[int, Any] = dataclasses.field(default_factory=dict, init=False)  # predictions, by the number of draws
 
     @property
     def about(self) -> dict[str, Any]:

@@ -41,16 +41,29 @@ class Noise(NamedTuple):
 def measure_gaps(replicates: Replicates, rules: dict[str, Any]) -> dict[str, Gaps]:
     """Gaps of each rule at each pair; pairs whose noise has one law share their replicates."""
     log_ratio = replicates.halves.difference.mean(axis=0) + replicates.log_proposal_ratio
-    is_noisy = np.isfinite(log_ratio) & np.all(replicates.halves.variance > 0, axis=0)
+    is_noisy = np.isfinite(log_ratio) & replicates.is_noisy
     found = {name: _empty(len(log_ratio)) for name in rules}
-    for name in rules:
-        found[name].acceptance[~is_noisy] = _probability(log_ratio[~is_noisy])
-    noisy = np.flatnonzero(is_noisy)
+    quiet, noisy = np.flatnonzero(~is_noisy), np.flatnonzero(is_noisy)
+    for name, rule in rules.items():
+        _without_noise(found[name], replicates, rule, quiet, np.nan_to_num(log_ratio[quiet], nan=-np.inf))
     groups = groups_of(shapes_of(replicates.halves)[:, noisy]) if noisy.size else []
     for group in groups:
         members = noisy[group]
         _measure_group(found, replicates, rules, members, log_ratio[members], len(members) / len(noisy))
+    for of in found.values():
+        # A candidate that is the position itself separates nothing.
+        of.path[~replicates.does_move] = of.signed[:, ~replicates.does_move] = 0.0
     return found
+
+
+def _without_noise(of: Gaps, replicates: Replicates, rule: Any, quiet: np.ndarray, log_ratio: np.ndarray) -> None:
+    """The gaps where estimates have no noise: none, unless a rule corrects for noise that is not there."""
+    exact = of.acceptance[quiet] = _probability(log_ratio)
+    constant = replicates.is_constant[quiet]
+    each = Estimate(*(np.asarray(field)[quiet] for field in replicates.each))
+    decided = _probability(rule(each) + replicates.log_proposal_ratio[quiet, None]).mean(axis=1)
+    of.path[quiet] = np.where(constant, np.abs(exact - decided), 0.0)
+    of.signed[:, quiet] = np.where(constant, exact - decided, 0.0)
 
 
 def _empty(pairs: int) -> Gaps:

@@ -7,11 +7,13 @@ from typing import Any
 import jax
 import numpy as np
 
-from lockstep.arguments import MOST_SEED, require_run, whole
+from lockstep.arguments import MOST_SEED, positive, require_run, whole
 from lockstep.compose import Cycle, Mixture
 from lockstep.coupling import Coupled, Pair, Shadowed
 from lockstep.kernel import MetropolisHastings
+from lockstep.maximal import MaximallyCoupled
 from lockstep.ratios import Estimated
+from lockstep.separation.kept import keep, recall
 from lockstep.separation.prediction import Prediction, RulePrediction
 from lockstep.separation.rates import RULES, judge, seen_by
 from lockstep.separation.replicates import Replicates, draw_replicates
@@ -24,7 +26,13 @@ FEWEST_PAIRS, FEWEST_REPLICATES = 8, 8
 
 
 def predict(
-    run: Any, kernel: Any = None, pairs: int | None = None, replicates: int | None = None, seed: int | None = None
+    run: Any,
+    kernel: Any = None,
+    pairs: int | None = None,
+    replicates: int | None = None,
+    seed: int | None = None,
+    calls: int | None = None,
+    seconds: float | None = None,
 ) -> Prediction:
     """Predict how often a chain with estimated ratios separates from an exact one, and how far its kernel is off.
 
@@ -41,10 +49,13 @@ def predict(
     kernel
         Another kernel to judge at the run's positions; needed for a run that was loaded from disk.
     pairs, replicates
-        How many pairs, and how many estimates at each and each way. By default together at most a tenth of the calls of
-        the estimator that the run has made.
+        How many pairs, and how many estimates at each and each way. By default as many as the budget allows.
     seed
         Of the replicates; by default it follows from that of the run.
+    calls, seconds
+        The budget: at most so many calls of the estimator, and at most what took the run so many seconds. By default a
+        tenth of the calls that the run has made. What is predicted with all defaults is kept in the run and in its
+        directory, so that it is not computed again, by `run.summary()` neither.
 
     Returns
     -------
@@ -65,20 +76,38 @@ def predict(
     True
     """
     require_run(run)
+    is_default = all(option is None for option in (kernel, pairs, replicates, seed, calls, seconds))
+    found = recall(run) if is_default else None
+    if found is None:
+        found = _predict(run, kernel, pairs, replicates, seed, calls, seconds)
+        if is_default:
+            keep(run, found)
+    for problem in found.problems:
+        warn(f"separation is not predicted: {problem}")
+    return found
+
+
+def _predict(
+    run: Any,
+    kernel: Any,
+    pairs: int | None,
+    replicates: int | None,
+    seed: int | None,
+    calls: int | None,
+    seconds: float | None,
+) -> Prediction:
     judged, positions = _judged(run, kernel)
     parts = [(weight, one) for weight, one in _weighted(judged) if not _is_always_exact(one)]
     updates = run.chains * run.draws * run.thin
-    size = _size(run, pairs, replicates, len(parts))
+    weights = [weight for weight, _ in parts]
+    size = _size(run, pairs, replicates, _budget(run, weights, calls, seconds) // max(1, 2 * len(parts)))
     places, chains = places_of(positions, size[0])
     seed = (run.seed + 1) % 2**31 if seed is None else whole(seed, "seed", 0, MOST_SEED)
     shares = [
         _predict_one(one, places, chains, size[1], seed + index, updates, _log_ratios(run, judged, index))
         for index, (_, one) in enumerate(parts)
     ]
-    found = shares[0] if len(parts) == 1 else _together(shares, [weight for weight, _ in parts], updates)
-    for problem in found.problems:
-        warn(f"separation is not predicted: {problem}")
-    return found
+    return shares[0] if weights == [1.0] else _together(shares, weights, updates)
 
 
 def replicates_of(
@@ -96,7 +125,7 @@ def _judged(run: Any, kernel: Any) -> tuple[Any, Position]:
     if judged is None:
         raise ValueError("run has no kernel (it was loaded from disk); call predict(run, kernel)")
     positions = run.positions.second if isinstance(run.positions, Pair) else run.positions
-    if isinstance(judged, (Coupled, Shadowed)):
+    if isinstance(judged, (Coupled, Shadowed, MaximallyCoupled)):
         judged = judged.kernels[1]
     return judged, positions
 
@@ -123,11 +152,19 @@ def _is_always_exact(kernel: MetropolisHastings) -> bool:
     )
 
 
-def _size(run: Any, pairs: int | None, replicates: int | None, parts: int) -> tuple[int, int]:
-    """Numbers of pairs and of replicates that together cost a tenth of the run."""
-    if not parts:
+def _budget(run: Any, weights: list[float], calls: int | None, seconds: float | None) -> int:
+    """How many calls of the estimators a prediction may take."""
+    if not weights:
         raise TypeError(f"the kernel of the run is exact ({run.kernel.exact_when}): there is nothing to predict")
-    budget = run.chains * (run.draws * run.thin + run.warmup) // (2 * SHARE * parts)
+    made = sum(weights) * run.chains * (run.draws * run.thin + run.warmup)
+    if seconds is not None:
+        affordable = positive(seconds, "seconds") / max(run.seconds, 1e-9) * made
+        return int(affordable if calls is None else min(affordable, whole(calls, "calls", 1)))
+    return int(made) // SHARE if calls is None else whole(calls, "calls", 1)
+
+
+def _size(run: Any, pairs: int | None, replicates: int | None, budget: int) -> tuple[int, int]:
+    """Numbers of pairs and of replicates; if they are not given, such that a budget of estimates each way suffices."""
     if replicates is None:
         replicates = REPLICATES if budget >= 2 * REPLICATES * FEWEST_PAIRS else FEWEST_REPLICATES
     replicates = whole(replicates, "replicates", 4)
@@ -138,8 +175,8 @@ def _size(run: Any, pairs: int | None, replicates: int | None, parts: int) -> tu
     pairs = min(budget // replicates, PAIRS, most)
     if pairs < FEWEST_PAIRS:
         raise ValueError(
-            f"the run is too short for a prediction at a tenth of its cost ({2 * SHARE * budget * parts:,} calls "
-            f"of the estimator); call ls.separation.predict(run, pairs=64, replicates=16), or run longer"
+            f"the run is too short for a prediction within its budget ({2 * budget:,} calls of the estimator; by "
+            f"default a tenth of the run's): call ls.separation.predict(run, calls=2000), or run longer"
         )
     return pairs, replicates
 
@@ -156,10 +193,12 @@ def places_of(positions: Position, pairs: int) -> tuple[Position, int]:
 
 def _log_ratios(run: Any, judged: Any, index: int) -> np.ndarray | None:
     """The log ratios of all updates of the run that the judged kernel made; None if another made them."""
-    if judged is not run.kernel or not isinstance(judged, (MetropolisHastings, Cycle)):
+    is_plain = isinstance(judged, MetropolisHastings)
+    is_cycle = isinstance(judged, Cycle) and all(isinstance(one, MetropolisHastings) for one in judged.kernels)
+    if judged is not run.kernel or not (is_plain or is_cycle):
         return None
     log_ratios = np.asarray(run.info.log_ratio)
-    if isinstance(judged, Cycle):
+    if is_cycle:
         approximate = [i for i, one in enumerate(judged.kernels) if not _is_always_exact(one)]
         log_ratios = log_ratios[..., approximate[index]]
     return np.where(log_ratios < np.inf, log_ratios, -np.inf)  # NaN and plus infinity are refused
@@ -179,7 +218,7 @@ def _predict_one(
     name = next((name for name, rule in RULES.items() if type(rule) is type(used)), used.name)
     judged = judge(estimator, forward, reverse, {name: used}, seen_by(used, forward, chains, log_ratios), updates)
     pairs = len(forward.log_proposal_ratio)
-    return Prediction(name, judged.rules, judged.sentences, updates, pairs, replicates)
+    return Prediction(name, judged.rules, judged.sentences, updates, pairs, replicates, judged.is_noise_free)
 
 
 def _together(shares: list[Prediction], weights: list[float], updates: int) -> Prediction:
@@ -190,7 +229,8 @@ def _together(shares: list[Prediction], weights: list[float], updates: int) -> P
     columns.setdefault(used, [share.used for share in shares])
     rules = {name: _sum(name, column, np.asarray(weights), updates) for name, column in columns.items()}
     problems = tuple(dict.fromkeys(problem for share in shares for problem in share.problems))
-    return Prediction(used, rules, problems, updates, sum(share.pairs for share in shares), shares[0].replicates)
+    pairs, is_noise_free = sum(share.pairs for share in shares), all(share.is_noise_free for share in shares)
+    return Prediction(used, rules, problems, updates, pairs, shares[0].replicates, is_noise_free)
 
 
 def _sum(name: str, column: list[RulePrediction], weights: np.ndarray, updates: int) -> RulePrediction:

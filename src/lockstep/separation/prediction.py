@@ -56,6 +56,8 @@ class Prediction:
         Why numbers are withheld.
     updates, pairs, replicates
         Of the run; where, and how often, the estimator was called for this.
+    is_noise_free
+        Whether no two estimates at a pair differ.
     """
 
     rule: str
@@ -64,6 +66,7 @@ class Prediction:
     updates: int
     pairs: int
     replicates: int
+    is_noise_free: bool = False
 
     @property
     def used(self) -> RulePrediction:
@@ -94,6 +97,8 @@ class Prediction:
         if not self.is_trusted:
             return f"separation cannot be predicted: {'; '.join(self.problems)}"
         count = self.expected_separations
+        if self.is_noise_free and count == 0:
+            return "the estimate has no noise: the kernel is `standard`"
         return (
             f"predicted to separate {_number(count)} times from an exact chain in {self.updates:,} updates "
             f"(ρ = {_number(self.rho)} ± {_number(self.rho_se, 2)}), kernel discrepancy {self._discrepancy(self.used)}"
@@ -111,14 +116,14 @@ class Prediction:
             if np.isnan(found.rho):
                 yield row(name + used, "not predicted", "", "")
                 continue
-            rho = f"{_number(found.rho)} ± {_number(found.rho_se, 2)}"
+            rho = f"{_number(found.rho)} ± {_number(found.rho_se, 2)}" if np.isfinite(found.rho) else "∞"
             yield row(name + used, rho, _number(found.expected_separations), self._discrepancy(found))
 
     @staticmethod
     def _discrepancy(found: RulePrediction) -> str:
         high = found.discrepancy_interval[1]
         if not np.isnan(found.discrepancy):
-            return f"1/{_number(found.least_rho)}"
+            return f"1/{_number(found.least_rho)}" if found.discrepancy else "0"
         return f"below 1/{_number(1 / high)}" if high else "0"
 
 

@@ -26,6 +26,7 @@ class Judged(NamedTuple):
     rules: dict[str, RulePrediction]
     problems: tuple[str, ...]
     asymmetry: str
+    is_noise_free: bool
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -36,8 +37,16 @@ def judge(
     estimator: Any, forward: Replicates, reverse: Replicates, used: dict[str, Any], seen: Seen, updates: int
 ) -> Judged:
     """Every rule that the estimator allows, and those ``used``, in so many updates."""
+    # Whatever is no number is found at the end, and said in words.
+    with np.errstate(all="ignore"):
+        return _judge(estimator, forward, reverse, used, seen, updates)
+
+
+def _judge(
+    estimator: Any, forward: Replicates, reverse: Replicates, used: dict[str, Any], seen: Seen, updates: int
+) -> Judged:
     rules = {name: rule for name, rule in RULES.items() if _can_use(rule, estimator)} | used
-    problems, asymmetry = tuple(problems_of(estimator, forward)), asymmetry_of(forward, reverse)
+    problems, asymmetry = tuple(problems_of(estimator, forward, reverse)), asymmetry_of(forward, reverse)
     gaps: dict[str, Gaps | None] = dict.fromkeys(rules)
     if not problems and not asymmetry:
         gaps |= measure_gaps(forward, rules)
@@ -46,7 +55,13 @@ def judge(
         if not problems:
             gaps |= measure_gaps(both_ways(forward, reverse), {TWO_SIDED: corrected})
     found = {rule: of_rule(rule, of, seen, updates) for rule, of in gaps.items()}
-    return Judged(found, problems, asymmetry)
+    if not problems and (lost := [rule for rule, of in gaps.items() if of is not None and np.isnan(found[rule].rho)]):
+        problems = (
+            f"the gaps of {', '.join(lost)} are no numbers: the estimates or their cumulants are NaN or infinite; look "
+            f"at what the estimator returns there",
+        )
+    is_noise_free = not problems and not np.any(forward.is_noisy & forward.does_move)
+    return Judged(found, problems, asymmetry, bool(is_noise_free))
 
 
 def _can_use(rule: Any, estimator: Any) -> bool:
@@ -67,6 +82,8 @@ def both_ways(forward: Replicates, reverse: Replicates) -> Replicates:
             (one.third - other.third) / 8,
             (one.straight - other.straight) / 8,
         ),
+        np.zeros((len(forward.linear), 0)),
+        forward.does_move,
     )
 
 
@@ -96,7 +113,8 @@ class Seen(NamedTuple):
 
 def seen_by(rule: Any, forward: Replicates, chains: int, in_run: Any) -> Seen:
     """The log ratios of a rule at the replicates, beside those of a run that it made."""
-    decided = rule(forward.each) + forward.log_proposal_ratio[:, None]
+    with np.errstate(all="ignore"):
+        decided = rule(forward.each) + forward.log_proposal_ratio[:, None]
     in_run = None if in_run is None else np.nan_to_num(in_run, nan=-np.inf)
     return Seen(chains, np.nan_to_num(decided, nan=-np.inf), in_run)
 
@@ -107,13 +125,15 @@ def of_rule(rule: str, gaps: Gaps | None, seen: Seen, updates: int) -> RulePredi
     if gaps is None:
         return RulePrediction(rule, nan, nan, nan, nan, (nan, nan), nan)
     rate, rate_se = seen.average(gaps.path, gaps.path_curve)
+    if not np.isfinite(rate):
+        return of_rule(rule, None, seen, updates)
     most, most_se = seen.average(*(np.abs(half.sum(axis=0)) / 2 for half in (gaps.signed, gaps.signed_curve)))
     # A half's sign times the other half: noise averages out, so that this is too small where noise decides the sign.
     least, _ = seen.average(*(_sure(half) for half in (gaps.signed, gaps.signed_curve)))
     return RulePrediction(
         rule,
         1 / rate if rate > 0 else np.inf,
-        rate_se / rate**2 if rate > 0 else nan,
+        rate_se / rate**2 if rate > 0 else 0.0,
         updates * rate,
         float(np.sqrt(least * most)) if least >= RESOLVED * most else nan,
         (max(least - 2 * most_se, 0.0), most + 2 * most_se),

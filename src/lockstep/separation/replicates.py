@@ -9,13 +9,16 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from lockstep.estimators.samples import pooled
+from lockstep.coupling import have_equal_values
+from lockstep.estimators.samples import influences, pooled, taken
 from lockstep.host.boxes import called_back
 from lockstep.host.callback import raised_here
 from lockstep.precision import canonical, double_precision
 from lockstep.types import Array, Estimate, Key, Position
 
+ROUNDING = 1e-12  # of an estimate of D
 MOST_SAMPLES = 2**21  # held at once
+MOST_INFLUENCES, FEWEST_INFLUENCES = 2**18, 16  # of single samples that are looked at: of all pairs, and of one
 
 
 class Cumulants(NamedTuple):
@@ -35,13 +38,32 @@ class Replicates(NamedTuple):
     """K estimates at each of P pairs, and what their samples tell together.
 
     ``each`` and ``linear``, the linear part of each estimate, have the shape (P, K); ``halves``, from the samples of
-    the first and of the second half of the K, the shape (2, P).
+    the first and of the second half of the K, the shape (2, P). ``influences``, what single samples add to the linear
+    part, has the shape (P, L), with L = 0 where an estimator cannot tell. ``does_move``: the candidate of a pair is
+    another position.
     """
 
     log_proposal_ratio: Array
     each: Estimate
     linear: Array
     halves: Cumulants
+    influences: Array
+    does_move: Array
+
+    @property
+    def is_constant(self) -> np.ndarray:
+        """At which pairs the estimates differ by no more than rounding: they have no noise, or D is infinite."""
+        values = self.each.value
+        apart = np.where(
+            np.isfinite(values), np.abs(values - values[:, :1]), np.where(values == values[:, :1], 0, np.inf)
+        )
+        return np.asarray(apart.max(axis=1) <= ROUNDING * (1 + np.abs(values[:, 0])))
+
+    @property
+    def is_noisy(self) -> np.ndarray:
+        """At which pairs D is finite and the noise of its estimates has a scale, from either half of them."""
+        is_finite = np.isfinite(self.halves.difference).all(axis=0)
+        return is_finite & ~self.is_constant & np.all(self.halves.variance > 0, axis=0)
 
 
 def draw_replicates(
@@ -54,27 +76,33 @@ def draw_replicates(
         pairs = len(jax.tree.leaves(places)[0])
         samples = replicates * int(getattr(estimator, "count", 1))
         batch = int(np.clip(MOST_SAMPLES // samples, 1, pairs))
+        most = max(FEWEST_INFLUENCES, MOST_INFLUENCES // (4 * pairs))
         keys = jr.split(jr.key(seed), pairs)
         with raised_here():
-            found = jax.block_until_ready(_draw(estimator, proposal, keys, places, replicates // 2, batch))
+            found = jax.block_until_ready(_draw(estimator, proposal, keys, places, replicates // 2, batch, most))
         forward, reverse = (jax.tree.map(lambda leaf: np.asarray(leaf)[:, way], found) for way in (0, 1))  # noqa: B023
     return _arranged(forward), _arranged(reverse)
 
 
 def _arranged(found: Replicates) -> Replicates:
     """From (P, 2, K/2) to (P, K), and from (P, 2) to (2, P)."""
-    each, linear = jax.tree.map(lambda leaf: leaf.reshape(len(leaf), -1), (found.each, found.linear))
-    return Replicates(found.log_proposal_ratio, each, linear, jax.tree.map(np.transpose, found.halves))
+    each, linear, single = jax.tree.map(
+        lambda leaf: leaf.reshape(len(leaf), -1), (found.each, found.linear, found.influences)
+    )
+    halves = jax.tree.map(np.transpose, found.halves)
+    return Replicates(found.log_proposal_ratio, each, linear, halves, single, found.does_move)
 
 
-@jax.jit(static_argnums=(4, 5))
-def _draw(estimator: Any, proposal: Any, keys: Key, places: Position, half: int, batch: int) -> Replicates:
+@jax.jit(static_argnums=(4, 5, 6))
+def _draw(estimator: Any, proposal: Any, keys: Key, places: Position, half: int, batch: int, most: int) -> Replicates:
     """All arrays have the axes pair, way and half in front."""
 
-    def one_half(key: Key, here: Position, there: Position) -> tuple[Estimate, Array, Cumulants]:
-        noise = estimator.noise(key, here, (half,))
-        each = jax.vmap(estimator, in_axes=(0, None, None))(noise, here, there)
-        together, linear, straight = pooled(estimator, noise, here, there)
+    def one_half(key: Key, here: Position, there: Position) -> tuple[Estimate, Array, Cumulants, Array]:
+        # A user's function is called here, once for each sample, and nowhere below.
+        known, samples = taken(estimator, key, here, there, half)
+        each = jax.vmap(known, in_axes=(0, None, None))(samples, here, there)
+        together, linear, straight = pooled(known, samples, here, there, each)
+        single = influences(known, samples, here, there)
         # Cumulants of one estimate from those of an estimate with that many times its samples.
         cumulants = Cumulants(
             together.value - together.bias,
@@ -87,6 +115,7 @@ def _draw(estimator: Any, proposal: Any, keys: Key, places: Position, half: int,
             jax.tree.map(lambda leaf: jnp.broadcast_to(jnp.asarray(leaf, float), (half,)), each),
             linear,
             jax.tree.map(lambda leaf: jnp.asarray(leaf, float), cumulants),
+            single[:: max(1, -(-len(single) // most))],
         )
 
     def at_pair(key_and_position: tuple[Key, Position]) -> Replicates:
@@ -96,7 +125,8 @@ def _draw(estimator: Any, proposal: Any, keys: Key, places: Position, half: int,
         here = jax.tree.map(lambda a, b: jnp.stack([a, b]), position, candidate)
         there = jax.tree.map(lambda leaf: leaf[::-1], here)
         halves = jax.vmap(one_half, in_axes=(0, None, None))
-        each, linear, cumulants = jax.vmap(halves)(jr.split(key_ways, (2, 2)), here, there)
-        return Replicates(jnp.stack([log_q, -log_q]), each, linear, cumulants)
+        each, linear, cumulants, single = jax.vmap(halves)(jr.split(key_ways, (2, 2)), here, there)
+        does_move = jnp.broadcast_to(~have_equal_values(position, candidate), (2,))
+        return Replicates(jnp.stack([log_q, -log_q]), each, linear, cumulants, single, does_move)
 
     return jax.lax.map(at_pair, (keys, places), batch_size=batch)

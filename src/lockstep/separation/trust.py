@@ -7,15 +7,20 @@ from typing import Any
 import numpy as np
 
 from lockstep.separation.replicates import Replicates
+from lockstep.separation.tails import HEAVY, tail_of_squares
 
 FEWEST_SAMPLES = 4
 HEAVY_VALUE, HEAVY_VARIANCE = 0.45, 0.75  # Pareto shapes: beyond 1/2 there is no variance, beyond 1 no mean
 MOST_BAD = 0.01
 LEAST_ASYMMETRY, ALARM = 0.1, 4.0
 FEWEST_VALUES = 200
+WITHOUT_VARIANCE = (
+    "their variance or third moment may not exist, and no correction by cumulants is valid; bound or transform the "
+    "samples, take more of them if each is an average of few rows, or use an exact kernel"
+)
 
 
-def problems_of(estimator: Any, forward: Replicates) -> list[str]:
+def problems_of(estimator: Any, forward: Replicates, reverse: Replicates) -> list[str]:
     """Sentences about what is wrong with the estimates, for every rule."""
     found = []
     count = float(np.mean(forward.each.count))
@@ -29,13 +34,21 @@ def problems_of(estimator: Any, forward: Replicates) -> list[str]:
         found.append(
             f"{bad:.1%} of the estimates are NaN or infinite where D is finite: such noise has no normal score"
         )
-    if heavy := _heavy_tails(forward):
-        found.append(heavy)
+    if heavy := _heavy_samples(forward, reverse) if forward.influences.size else _heavy_estimates(forward):
+        found.append(f"{heavy}: {WITHOUT_VARIANCE}")
     return found
 
 
-def _heavy_tails(replicates: Replicates) -> str:
-    of = replicates.halves
+def _heavy_samples(forward: Replicates, reverse: Replicates) -> str:
+    """A clause if the samples look as if they had no variance."""
+    of = tail_of_squares(np.concatenate([one.influences[one.is_noisy] for one in (forward, reverse)]))
+    if of <= HEAVY:
+        return ""
+    return f"the samples have heavy tails (Pareto shape {of / 2:.2f}; from 0.50 on there is no variance)"
+
+
+def _heavy_estimates(replicates: Replicates) -> str:
+    """The same from estimates, whose samples are not known, and from their variances."""
     with np.errstate(invalid="ignore", divide="ignore"):
         # Medians: a heavy tail would carry the averages away.
         centre = np.median(replicates.each.value, axis=1, keepdims=True)
@@ -43,15 +56,13 @@ def _heavy_tails(replicates: Replicates) -> str:
         values = np.abs(replicates.each.value - centre) / spread
         middle = np.median(replicates.each.variance, axis=1, keepdims=True)
         variances = replicates.each.variance / middle
-    is_noisy = np.all(of.variance > 0, axis=0)
-    of_value, of_variance = tail_shape(values[is_noisy]), tail_shape(variances[is_noisy])
+    noisy = replicates.is_noisy
+    of_value, of_variance = tail_shape(values[noisy]), tail_shape(variances[noisy])
     if of_value <= HEAVY_VALUE and of_variance <= HEAVY_VARIANCE:
         return ""
     return (
         f"the samples have heavy tails (Pareto shape {of_value:.2f} of the estimates, {of_variance:.2f} of their "
-        f"variances, above {HEAVY_VALUE} or {HEAVY_VARIANCE}): their variance or third moment may not exist, and no "
-        f"correction by cumulants is valid; bound or transform the samples, take more of them if each is an average of "
-        f"few rows, or use an exact kernel"
+        f"variances, above {HEAVY_VALUE} or {HEAVY_VARIANCE})"
     )
 
 
