@@ -30,9 +30,9 @@ def initial_states(kernel: Any, initial: Any, chains: int, key: Key, first: int 
 
     Of a group of the chains, the states of ``count`` of them beginning with ``first``.
     """
-    key_positions, key_memory = jr.split(key)
+    _, key_memory = jr.split(key)
     group = slice(first, chains if count is None else first + count)
-    positions = _positions(initial, chains, chain_keys(key_positions, np.arange(chains)), group)
+    positions = _positions(initial, chains, start_keys(key, chains), group)
     chains = group.stop - group.start
     leaves = jax.tree.leaves(positions)
     if not any(leaf.size for leaf in leaves):
@@ -70,6 +70,12 @@ def _remembered_name(kernel: Any) -> str:
 def chain_keys(key: Key, numbers: Any) -> Key:
     """The keys of chains with these numbers."""
     return jax.vmap(lambda chain: jr.fold_in(key, chain))(numbers)
+
+
+def start_keys(key: Key, chains: int) -> Key:
+    """The keys of the positions at which chains begin; those of what they remember there are others."""
+    key_positions, _ = jr.split(key)
+    return chain_keys(key_positions, np.arange(chains))
 
 
 def _positions(initial: Any, chains: int, keys: Key, group: slice) -> Position:
