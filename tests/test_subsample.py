@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import registry
+from matrices import errors
 from scipy import optimize
 
 import lockstep as ls
@@ -370,6 +371,77 @@ def test_the_poisson_product_is_unbiased_and_a_cut_off_one_is_not(is_cut_off):
     error = np.max(np.abs(means - means[0] - registry.LOG_TUNA + registry.LOG_TUNA[0]))
     # What the law leaves out beyond 12 arrivals is of the order 1e-13.
     assert error > 1e-3 if is_cut_off else error < 1e-12
+
+
+# Rows of the registry plus a part that a surrogate of one's own takes off: what is left has the registry's bounds.
+SLOPES, SHAPE = np.array([0.9, -0.4]), np.array([0.0, 1.0, -0.5, 0.3, 2.0])
+SLOPED_ROWS = registry.TUNA_ROWS | {"slope": SLOPES}
+TOTAL_SLOPES = SLOPES.sum() * SHAPE
+LOG_SLOPED = registry.LOG_TUNA + TOTAL_SLOPES
+
+
+def sloped(state, row):
+    return row["slope"] * jnp.asarray(SHAPE)[state]
+
+
+def sloped_kernel(make, **options):
+    surrogate = ls.subsampling.Surrogate(row=sloped, total=lambda state: jnp.asarray(TOTAL_SLOPES)[state])
+    bound = ls.subsampling.Bound(distance=lambda position, candidate: 1.0, row=lambda row: row["size"])
+    return lambda proposal: make(
+        lambda state, row: row["value"][state] + sloped(state, row),
+        SLOPED_ROWS,
+        bound,
+        proposal,
+        registry.log_pi,
+        surrogate,
+        **options,
+    )
+
+
+SURROGATE_CASES = {
+    "tunamh": (ls.tunamh, {"chi": registry.TUNA_EXTRA / registry.TUNA_TOTAL**2}, registry.TUNA_LAW),
+    "poisson_product": (ls.poisson_product, {"initial": np.array(0)}, registry.POISSON_LAW),
+}
+
+
+@pytest.mark.parametrize("name", SURROGATE_CASES)
+def test_minibatches_are_exact_with_a_surrogate_of_ones_own(name):
+    make, options, law = SURROGATE_CASES[name]
+    for proposal in registry.PROPOSALS.values():
+        right = registry.Case(name, sloped_kernel(make, **options), law, LOG_SLOPED)
+        assert max(errors(right, proposal).values()) < 1e-14
+
+
+@pytest.mark.parametrize("make", [ls.tunamh, ls.poisson_product])
+def test_bounds_of_a_taylor_control_are_refused_for_a_surrogate(make):
+    bound = ls.subsampling.logistic(lambda row: row["x"])
+    with pytest.raises(ValueError, match=r"Taylor control or of none.*Surrogate.*subsampling\.Bound\(row, distance\)"):
+        make(log_likelihood, DATA, bound, ls.RandomWalk(0.1), log_prior, SURROGATE, np.zeros(3))
+
+
+def test_poisson_product_needs_a_position_to_count_from():
+    bound = ls.subsampling.Bound(lambda row: 1.0, lambda position, candidate: 1.0)
+    for control in (None, SURROGATE):
+        with pytest.raises(ValueError, match="initial of poisson_product is None"):
+            ls.poisson_product(log_likelihood, DATA, bound, ls.RandomWalk(0.1), log_prior, control)
+
+
+def test_a_run_of_tunamh_with_a_surrogate_finds_the_posterior():
+    """Logistic regression on one covariate, with the tangent at 0 as the control, against a sum over a grid."""
+    data = {"x": X[:60, :1], "y": DATA["y"][:60]}
+    slope = data["x"].T @ (data["y"] - 0.5)
+    bound = ls.subsampling.Bound(row=lambda row: 0.5 * jnp.abs(row["x"][0]), distance=lambda a, b: jnp.abs(b - a)[0])
+    surrogate = ls.subsampling.Surrogate(linear, lambda theta: jnp.dot(slope, theta))
+    kernel = ls.tunamh(log_likelihood, data, bound, ls.RandomWalk(0.5), log_prior, surrogate)
+    run = ls.sample(kernel, np.zeros(1), draws=500, chains=64, seed=1, warmup=50)
+    grid = np.linspace(-4, 4, 4001)
+    logits = data["x"] * grid
+    log_target = np.sum(data["y"][:, None] * logits - np.logaddexp(0, logits), axis=0) - grid**2 / 8
+    weights = np.exp(log_target - log_target.max())
+    for power in (1, 2):
+        exact = np.sum(grid**power * weights) / weights.sum()
+        means = (run.positions**power).mean(axis=(1, 2))
+        assert abs(means.mean() - exact) < 4.5 * means.std(ddof=1) / 8
 
 
 def test_a_broken_bound_is_counted():

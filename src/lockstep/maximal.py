@@ -57,8 +57,9 @@ class MaximallyCoupled:
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> tuple[Any, Any, Array]:
         here = position.first if isinstance(position, Pair) else position
-        meet = -jr.exponential(jr.fold_in(key, 1), shape, float)
-        return self.first.noise(key, here, shape), self.second.noise(key, here, shape), meet
+        key_both, key_meet = jr.split(key)
+        meet = -jr.exponential(key_meet, shape, float)
+        return self.first.noise(key_both, here, shape), self.second.noise(key_both, here, shape), meet
 
     def init(self, position: Position, key: Key | None = None) -> CoupledState:
         """The state at one position of both chains, or at a `Pair` of positions."""

@@ -40,7 +40,7 @@ def poisson_product(
     ----------
     Quiroz, Tran, Villani, Kohn and Dang (2021), JCGS 30, for the block-Poisson estimate; Papaspiliopoulos (2011).
     """
-    if control is None and initial is None:
+    if not isinstance(control, str) and initial is None:
         raise ValueError("initial of poisson_product is None; without a Taylor control give the position to count from")
     return exact_minibatch(
         "poisson_product", _make, log_likelihood, data, bound, proposal, log_prior, control, initial, 1.0, progress

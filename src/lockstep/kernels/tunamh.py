@@ -14,9 +14,11 @@ from lockstep.kernels.delayed import Delayed
 from lockstep.parts import part, static
 from lockstep.precision import canonical, double_precision
 from lockstep.ratios import Carried, Exactly, Randomized
+from lockstep.subsampling.bounds import LinearBound
 from lockstep.subsampling.mode import find_mode
 from lockstep.subsampling.proposals import check_proposal, choose_proposal
 from lockstep.subsampling.sums import block_length
+from lockstep.subsampling.surrogates import Taylor
 from lockstep.subsampling.tuna import Minibatch
 from lockstep.types import Array, Position, Proposal
 
@@ -79,7 +81,7 @@ def tunamh(
         As for `lockstep.estimators.subsample`; the data must be in memory.
     bound
         ``ls.subsampling.logistic(features)``, ``ls.subsampling.robust(features, degrees, scale)``, or a
-        ``ls.subsampling.Bound(row, distance)`` of your own.
+        ``ls.subsampling.Bound(row, distance)`` of your own, as a surrogate of your own needs.
     proposal
         As for `lockstep.subsampled`; needed if there is no Taylor control.
     chi
@@ -134,6 +136,11 @@ def exact_minibatch(
     if isinstance(estimator.control, Unfitted):
         kernel = Delayed(Recipe(estimator, bound, None if name is not None else proposal, chi, name, make))
         return kernel if initial is None else kernel.fit(initial, progress)[0]
+    if isinstance(bound, LinearBound) and not isinstance(estimator.control, Taylor | None):
+        raise ValueError(
+            f"bound of {which} is that of a Taylor control or of none, but control is {estimator.control!r}; bound "
+            f"what this surrogate leaves of each row with ls.subsampling.Bound(row, distance)"
+        )
     require_protocol(
         proposal, Proposal, "proposal", "a proposal such as ls.RandomWalk(scale), without a Taylor control"
     )
@@ -154,7 +161,7 @@ def minibatch_of(estimator: Subsample, bound: Any, chi: Array) -> Minibatch:
 def _coefficients(estimator: Subsample, bound: Any) -> np.ndarray:
     with double_precision():
         bound, rows = canonical(bound, "bound"), estimator.rows
-        is_controlled = estimator.control is not None
+        is_controlled = isinstance(estimator.control, Taylor)
         one_block = jax.jit(jax.vmap(lambda row: bound.coefficient(row, is_controlled)))
         found = np.concatenate([np.asarray(one_block(block)) for _, block in rows.blocks(block_length(rows, 1))])
     if not np.all(np.isfinite(found) & (found >= 0)):

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import jax
-import jax.random as jr
 
 from lockstep.coupling import Pair
 from lockstep.functions import Function
-from lockstep.sampling.starts import Starts
+from lockstep.sampling.starts import Starts, start_keys
 from lockstep.types import Key, Position
 
 
@@ -46,9 +45,9 @@ def fitted(kernel: Any, initial: Any, key: Key, progress: bool | None = None) ->
 
 
 def _one(initial: Any, key: Key) -> Position:
-    """One position of what a user gave as a start."""
+    """One position of what a user gave as a start: that of the first chain."""
     if isinstance(initial, Starts):
         return jax.tree.map(lambda leaf: leaf[0], initial.positions)
     if isinstance(initial, Pair):
         return initial.first
-    return Function(initial, "initial")(jr.fold_in(key, 0)) if callable(initial) else initial
+    return Function(initial, "initial")(start_keys(key, 1)[0]) if callable(initial) else initial

@@ -41,9 +41,8 @@ def initial_states(kernel: Any, initial: Any, chains: int, key: Key, first: int 
 
 def initial_positions(initial: Any, chains: int, key: Key, first: int = 0, count: int | None = None) -> Position:
     """Where chains begin, with a leading axis; of a group of them, where these do."""
-    key_positions, _ = jr.split(key)
     group = slice(first, chains if count is None else first + count)
-    return _positions(initial, chains, chain_keys(key_positions, np.arange(chains)), group)
+    return _positions(initial, chains, start_keys(key, chains), group)
 
 
 def states_at(kernel: Any, positions: Position, initial: Any, keys: Key) -> Any:
@@ -127,6 +126,12 @@ def _remembered_name(kernel: Any) -> str:
 def chain_keys(key: Key, numbers: Any) -> Key:
     """The keys of chains with these numbers."""
     return jax.vmap(lambda chain: jr.fold_in(key, chain))(numbers)
+
+
+def start_keys(key: Key, chains: int) -> Key:
+    """The keys of the positions at which chains begin; those of what they remember there are others."""
+    key_positions, _ = jr.split(key)
+    return chain_keys(key_positions, np.arange(chains))
 
 
 def _positions(initial: Any, chains: int, keys: Key, group: slice) -> Position:

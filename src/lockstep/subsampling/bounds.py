@@ -26,14 +26,25 @@ class Bound:
         ``row(row)``: c_i, not negative.
     distance
         ``distance(position, candidate)``: M, the same in both directions.
+
+    Examples
+    --------
+    Of a logistic regression, whose control is the tangent at 0, the derivative of a remainder is at most ½‖x‖:
+
+    >>> import jax.numpy as jnp, lockstep as ls
+    >>> bound = ls.subsampling.Bound(
+    ...     row=lambda row: 0.5 * jnp.linalg.norm(row["x"]),
+    ...     distance=lambda position, candidate: jnp.linalg.norm(candidate - position),
+    ... )
     """
 
     row: Any
-    distance_function: Any
+    distance: Any
 
     def __post_init__(self) -> None:
         set_field(self, "row", wrapped(Scalar, self.row, "row of Bound"))
-        set_field(self, "distance_function", wrapped(Scalar, self.distance_function, "distance of Bound"))
+        if not isinstance(self.distance, WithoutCenter):
+            set_field(self, "distance", WithoutCenter(wrapped(Scalar, self.distance, "distance of Bound")))
 
     def at(self, factor: Array) -> Bound:
         return self
@@ -41,8 +52,18 @@ class Bound:
     def coefficient(self, row: Any, is_controlled: bool) -> Array:
         return self.row(row)
 
-    def distance(self, position: Position, candidate: Position, center: Array | None) -> Array:
-        return self.distance_function(position, candidate)
+
+@part
+class WithoutCenter:
+    """A user's distance, to which it is no matter where an expansion has its center."""
+
+    function: Scalar
+
+    def __call__(self, position: Position, candidate: Position, center: Array | None = None) -> Array:
+        return self.function(position, candidate)
+
+    def __repr__(self) -> str:
+        return repr(self.function)
 
 
 @part

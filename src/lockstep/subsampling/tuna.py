@@ -11,6 +11,7 @@ import jax.random as jr
 from lockstep.estimators.subsample import Subsample
 from lockstep.parts import part, static
 from lockstep.subsampling.rows import draw_indices
+from lockstep.subsampling.surrogates import Taylor
 from lockstep.types import Array, Key, Position, Shape
 
 
@@ -117,7 +118,8 @@ class Minibatch:
     def distance(self, position: Position, candidate: Position) -> Array:
         """M of the bound."""
         control = self.estimator.control
-        return self.bound.distance(position, candidate, None if control is None else control.center)
+        center = control.center if isinstance(control, Taylor) else None
+        return self.bound.distance(position, candidate, center)
 
 
 @part
