@@ -300,3 +300,27 @@ def test_nothing_is_simulated_where_the_prior_forbids_the_candidate():
     kernel = ls.exchange(uniform_prior, model.log_likelihood, model.simulate, data, ls.RandomWalk(0.5))
     run = ls.sample(kernel, 0.05, draws=100, chains=4, seed=0)
     assert np.all(run.positions >= 0)
+
+
+def test_the_auxiliary_density_must_have_one_mass_on_every_support():
+    """L = 1 on x ≤ θ, d = 0: the method samples from the posterior times the mass of f on the support at θ."""
+
+    def log_likelihood(theta, x):
+        return jnp.where(x <= theta, 0.0, -jnp.inf)
+
+    def simulate(key, theta):
+        return jr.randint(key, (), 0, theta + 1)
+
+    def frequencies(auxiliary):
+        proposal = ls.Finite(np.full((3, 3), 1 / 3))
+        flat = lambda theta: jnp.zeros(())  # noqa: E731
+        kernel = ls.auxiliary_variable(flat, log_likelihood, simulate, auxiliary, jnp.array(0), proposal)
+        assert "does not depend on theta" in kernel.exact_when
+        run = ls.sample(kernel, 0, draws=20_000, chains=4, seed=0)
+        return np.bincount(run.positions.ravel()) / run.positions.size
+
+    truth = np.array([6, 3, 2]) / 11
+    own = frequencies(lambda theta, x: jnp.where(x <= theta, -jnp.log(theta + 1.0), -jnp.inf))
+    # Standard errors are about 0.003.
+    np.testing.assert_allclose(own, truth, atol=0.02)
+    np.testing.assert_allclose(frequencies(lambda x: jnp.zeros(())), 1 / 3, atol=0.02)
