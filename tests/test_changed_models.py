@@ -519,7 +519,7 @@ def test_the_versions_of_packages_are_recorded_and_told(program, tmp_path):
 
 
 def other_python(content, is_other_source=False):
-    code = content["configuration"]["code"]
+    (code,) = content["configuration"]["code"].values()
     for name, text in code.items():
         if " with code " in text:
             function, _, rest = text.partition(" with code ")

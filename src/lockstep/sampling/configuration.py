@@ -24,7 +24,9 @@ def describe(value: Any, name: str) -> dict[str, str]:
     """
     walk = Walk()
     found = walk.describe(value, name)
-    return found | walk.finished() | walk.internals
+    for entries in walk.finished().values():
+        found |= entries
+    return found | walk.internals
 
 
 def describe_model(kernel: Any, initial: Any) -> dict[str, Any]:
@@ -48,10 +50,26 @@ def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:
         if name in ASIDE:
             continue
         if isinstance(first, Mapping) and isinstance(second, Mapping):
-            lines += differences(first, second)
+            lines += differences(*_without_moved(first, second)) if name == CODE else differences(first, second)
         elif first != second and not _is_other_python(first, second):
             lines.append(f"{name}: {_shown(first)} there, {_shown(second)} here")
     return lines
+
+
+def _without_moved(there: Mapping[str, Any], here: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Code by modules, without modules that only have another name: the same code is the same wherever its file is."""
+
+    def by_content(code: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, str]:
+        own = {module: code[module] for module in code if module not in other and isinstance(code[module], Mapping)}
+        return {
+            repr(sorted((str(name).removeprefix(module), text) for name, text in entries.items())): module
+            for module, entries in own.items()
+        }
+
+    old, new = by_content(there, here), by_content(here, there)
+    moved = [(old[content], new[content]) for content in old if content in new]
+    first = {module: there[module] for module in there if module not in {a for a, _ in moved}}
+    return first, {module: here[module] for module in here if module not in {b for _, b in moved}}
 
 
 def _shown(value: Any) -> str:

@@ -48,7 +48,8 @@ class Walk:
         self.packages: set[str] = set()
         self.opaque: dict[str, str] = {}
         self.internals: Found = {}  # of objects of packages, which may hold caches and memory that was never set
-        self._code: dict[str, Found] = {}
+        self._code: dict[str, Found] = {}  # by names
+        self._modules: dict[str, str] = {}  # of these names
         self._pending: collections.deque[tuple[str, Any, Any]] = collections.deque()
         self._roots: list[Found] = []
         self._functions: dict[str, types.CodeType] = {}
@@ -67,8 +68,8 @@ class Walk:
         self._visit(value, name, found, ())
         return found
 
-    def finished(self) -> Found:
-        """Follow the code that was met; return its description, by names, and settle all others."""
+    def finished(self) -> dict[str, Found]:
+        """Follow the code that was met; return its description by modules and names, and settle all others."""
         while self._pending:
             name, follow, value = self._pending.popleft()
             follow(value, name, self._code[name])
@@ -76,15 +77,15 @@ class Walk:
             self._changed |= set(self._attributes[name])
         for cell, suffix in self._changed_cells:
             self._changed |= {f"{path}{suffix}" for path in self._cells[cell]}
-        code: Found = {}
-        for entries in self._code.values():
-            code |= entries
-        for found in (*self._roots, self.internals, code):
+        code: dict[str, Found] = collections.defaultdict(dict)
+        for key, entries in sorted(self._code.items()):
+            code[self._modules[key]] |= entries
+        for found in (*self._roots, self.internals, *code.values()):
             _leave_out(found, self._changed)
         self.opaque = {path: what for path, what in self.opaque.items() if not _is_below(path, self._changed)}
-        for found in (*self._roots, self.internals):
+        for found in (*self._roots, self.internals, *code.values()):
             _shorten(found)
-        return _shorten(dict(sorted(code.items())))
+        return {module: dict(sorted(code[module].items())) for module in sorted(code)}
 
     # --- values
 
@@ -289,17 +290,20 @@ class Walk:
             found[path] = name
             self._inside(self._closure(function, path, set()), found, around)
             return
-        key = f"{owner.shown_module(owner.module_name(function))}.{name}()"
+        module = owner.shown_module(owner.module_name(function))
+        key = f"{module}.{name}()"
         is_plain = function.__closure__ is None and "<" not in name
         if is_plain and self._functions.setdefault(key, function.__code__) is function.__code__:
             found[path] = name
-            self._later(key, self._follow, function)
+            self._later(module, f"{name}()", self._follow, function)
             return
         self._follow(function, path, found, around)
 
-    def _later(self, key: str, follow: Any, value: Any) -> None:
+    def _later(self, module: str, name: str, follow: Any, value: Any) -> None:
+        """Describe a function, a class or a global once, under its own name."""
+        key = f"{module}.{name}"
         if key not in self._code:
-            self._code[key] = {}
+            self._code[key], self._modules[key] = {}, module
             self._pending.append((key, follow, value))
 
     def _follow(
@@ -323,7 +327,7 @@ class Walk:
                 self._changed_of_arguments.add(place.attributes[0])
         for name, chains in uses.globals.items():
             if name in function.__globals__:
-                self._global(function.__globals__[name], f"{module}.{name}", chains)
+                self._global(function.__globals__[name], module, name, chains)
         self._imports(function, uses)
 
     def _defaults(self, function: types.FunctionType, path: str, changes: set[Place]) -> list[tuple[str, Any]]:
@@ -345,10 +349,10 @@ class Walk:
             except ValueError:  # an empty cell
                 continue
 
-    def _global(self, value: Any, name: str, chains: set[tuple[str, ...]]) -> None:
+    def _global(self, value: Any, module: str, name: str, chains: set[tuple[str, ...]]) -> None:
         """A global that code uses; of a module, what the code takes from it."""
         if not isinstance(value, types.ModuleType):
-            self._later(name, self._value, value)
+            self._later(module, name, self._value, value)
             return
         for chain in chains:
             self._through(value, chain)
@@ -366,7 +370,7 @@ class Walk:
             if isinstance(value, types.ModuleType):
                 self._through(value, chain[1:])
             else:
-                self._later(f"{owner.shown_module(module.__name__)}.{chain[0]}", self._value, value)
+                self._later(owner.shown_module(module.__name__), chain[0], self._value, value)
 
     def _value(self, value: Any, name: str, found: Found) -> None:
         self._visit(value, name, found, ())
@@ -378,7 +382,7 @@ class Walk:
             return
         for name, value in sorted(vars(module).items()):
             if not name.startswith("__") and not isinstance(value, types.ModuleType):
-                self._later(f"{owner.shown_module(module.__name__)}.{name}", self._value, value)
+                self._later(owner.shown_module(module.__name__), name, self._value, value)
 
     def _imports(self, function: types.FunctionType, uses: Uses) -> None:
         """Modules that a function imports when it runs: the user's are imported now, as they will be then."""
@@ -407,11 +411,11 @@ class Walk:
         if not owner.is_users_class(kind):
             self._package(kind)
             return
-        key = f"{owner.shown_module(kind.__module__)}.{kind.__qualname__}"
-        if "<" in kind.__qualname__ or path == key:
+        module = owner.shown_module(kind.__module__)
+        if "<" in kind.__qualname__ or path == f"{module}.{kind.__qualname__}":
             self._members(kind, path, found, around)
         else:
-            self._later(key, self._members, kind)
+            self._later(module, kind.__qualname__, self._members, kind)
 
     def _members(self, kind: type, path: str, found: Found, around: tuple[Any, ...] = ()) -> None:
         bases = [base for base in kind.__bases__ if base is not object]
