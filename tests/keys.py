@@ -12,8 +12,8 @@ import jax.random as jr
 import numpy as np
 from jax.extend.core import jaxprs_in_params
 
-from lockstep.kernel import MetropolisHastings
-from lockstep.parts import is_concrete, is_key
+from lockstep.core.parts import is_concrete, is_key
+from lockstep.kernels.metropolis_hastings import MetropolisHastings
 
 DRAW, MAKERS = "random_bits", ("random_split", "random_fold_in")
 # What is drawn, by the function that is running.

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from durable_models import MODELS, sample
 
-from lockstep.sampling import archive, directory, driver
+from lockstep.engine import compiled as driver
+from lockstep.storage import archive, directory
 
 
 def die():

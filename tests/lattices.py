@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from scipy import stats
 
-from lockstep.precision import double_precision
+from lockstep.core.precision import double_precision
 
 
 def configurations(shape) -> np.ndarray:

@@ -8,7 +8,7 @@ from registry import STATES, Case
 
 import lockstep as ls
 from lockstep.check import Law, as_law, balance_error, stationarity_error, transition_matrix
-from lockstep.precision import canonical, double_precision
+from lockstep.core.precision import canonical, double_precision
 
 
 def matrix_and_target(case: Case, proposal) -> tuple[np.ndarray, np.ndarray]:

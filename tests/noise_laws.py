@@ -11,7 +11,7 @@ import numpy as np
 from scipy import special
 
 import lockstep as ls
-from lockstep.rules import corrected, penalty, plug_in
+from lockstep.ratios.rules import corrected, penalty, plug_in
 
 RULES = {"naive": plug_in, "penalty": penalty, "corrected": corrected}
 FAMILIES = ("normal", "uniform", "exponential", "inverse")

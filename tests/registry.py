@@ -19,8 +19,8 @@ from scipy import stats
 
 import lockstep as ls
 from lockstep.check import Law, product
-from lockstep.randomizations import AuxiliaryData
-from lockstep.subsampling.tuna import Arrivals, Process
+from lockstep.ratios.randomizations import AuxiliaryData
+from lockstep.ratios.tuna import Arrivals, Process
 
 LOG_PI = np.array([0.0, -0.7, 0.4, -1.5, 0.9])
 STATES = np.arange(5)

@@ -81,11 +81,12 @@ def run(
     ] = "raise",
 ) -> None:
     """Run chains of a model; the same command again resumes, with more draws it extends."""
+    from lockstep.chains.drive import run_chains
+    from lockstep.chains.groups import is_grouped, run_groups
+    from lockstep.chains.interrupt import Interrupted, stopped
+    from lockstep.chains.prepare import make_task
+    from lockstep.engine.totals import failed_sentence
     from lockstep.model_file import load_model
-    from lockstep.sampling.chains import make_task, run_chains, stopped
-    from lockstep.sampling.groups import is_grouped, run_groups
-    from lockstep.sampling.interrupt import Interrupted
-    from lockstep.sampling.totals import failed_sentence
 
     if changed not in ("refuse", "accept"):
         raise typer.BadParameter(f"{changed} is neither refuse nor accept", param_hint="--changed")
@@ -122,7 +123,7 @@ def status(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
     """Tell how far a run is, or all runs of a sweep, living or not."""
-    from lockstep.sampling.status import report_lines, run_directories, to_dict
+    from lockstep.results.standing import report_lines, run_directories, to_dict
 
     found = run_directories(directory)
     if as_json:
@@ -231,7 +232,7 @@ def main() -> None:
 
 
 def _exit_code(error: Exception) -> int:
-    from lockstep.sampling import errors
+    from lockstep.storage import errors
 
     codes = {
         errors.MismatchError: 3,

@@ -12,9 +12,9 @@ import numpy as np
 
 from lockstep.advice.pilot import Look
 from lockstep.estimators.combinations import two_sided
-from lockstep.kernel import MetropolisHastings
+from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.ratios import Estimated
-from lockstep.rules import Rule, corrected, penalty, plug_in
+from lockstep.ratios.rules import Rule, corrected, penalty, plug_in
 from lockstep.sampling import Run, Starts, sample
 
 RULES: dict[str, Rule] = {"naive": plug_in, "penalty": penalty, "corrected": corrected, "two_sided": corrected}

@@ -11,14 +11,14 @@ from lockstep.advice.advice import RULES, Advice, Option
 from lockstep.advice.budget import Budget
 from lockstep.advice.findings import findings_of, problems_of
 from lockstep.advice.pilot import Look, Pilot, TooLittleError
-from lockstep.arguments import MOST_SEED, positive, whole
+from lockstep.core.arguments import MOST_SEED, positive, require_protocol, whole
+from lockstep.core.progress import Progress
+from lockstep.core.types import Proposal
+from lockstep.core.warnings import warn
+from lockstep.coupling.names import named_arrays
 from lockstep.estimators.combinations import TwoSided
 from lockstep.estimators.samples import require_estimator
 from lockstep.host.boxes import boxes
-from lockstep.kernel import require_protocol
-from lockstep.sampling.progress import Progress
-from lockstep.types import Proposal
-from lockstep.warning import warn
 
 FEWEST = 4  # samples from which cumulants can be estimated
 MOST_LOOKS = 7
@@ -252,8 +252,6 @@ def _option(pilot: Pilot, rule: str, wanted: float, draws: int) -> Option:
 def updates_per_effective_draw(pilot: Pilot) -> float:
     """Updates of the pilot for each effective draw of its slowest component."""
     from arviz_stats.base import array_stats
-
-    from lockstep.sampling.names import named_arrays
 
     sizes = []
     for array in named_arrays(pilot.run.positions).values():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from lockstep.arguments import positive, whole
+from lockstep.core.arguments import positive, whole
 
 SHARE = 10  # one call for so many of the run that is planned
 SECONDS = 60.0  # for estimators that are compiled, whose calls are many and cheap

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from lockstep.advice.pilot import REPLICATES, Look, Pilot
+from lockstep.coupling.names import named_arrays
 
 UNBIASED_RATIO = 0.15
 MIXED, FEWEST_EFFECTIVE = 1.05, 100
@@ -77,8 +78,6 @@ def problems_of(pilot: Pilot, look: Look, is_advised: bool) -> Iterator[str]:
 
 def _r_hat(pilot: Pilot) -> float:
     from arviz_stats.base import array_stats
-
-    from lockstep.sampling.names import named_arrays
 
     found = [1.0]
     for array in named_arrays(pilot.run.positions).values():

@@ -9,10 +9,10 @@ import jax
 import numpy as np
 
 from lockstep.advice.budget import Budget
-from lockstep.coupling import Pair
-from lockstep.kernel import MetropolisHastings
+from lockstep.coupling.common_noise import Pair
+from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.ratios import Estimated
-from lockstep.rules import corrected, plug_in
+from lockstep.ratios.rules import corrected, plug_in
 from lockstep.sampling import Run, Starts, sample
 from lockstep.separation.predict import places_of
 from lockstep.separation.prediction import RulePrediction

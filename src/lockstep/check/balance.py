@@ -11,14 +11,14 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from lockstep.check.finding import Finding
+from lockstep.core.parts import is_floating
+from lockstep.core.precision import canonical, double_precision
+from lockstep.core.types import describe, one_of
 from lockstep.host.boxes import called_back
 from lockstep.host.callback import raised_here
-from lockstep.involutions import Identity, as_involution, log_abs_jacobian
-from lockstep.kernel import MetropolisHastings
-from lockstep.parts import is_floating
-from lockstep.precision import canonical, double_precision
+from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.ratios import Randomized
-from lockstep.types import describe, one_of
+from lockstep.ratios.involutions import Identity, as_involution, log_abs_jacobian
 
 STANDARD_ERRORS = 6.0
 

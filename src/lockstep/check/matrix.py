@@ -8,14 +8,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lockstep.arguments import law_of, real_numbers
 from lockstep.check.law import Law, as_law
-from lockstep.compose import Cycle, Mixture
+from lockstep.core.arguments import law_of, real_numbers
+from lockstep.core.precision import canonical, double_precision
+from lockstep.core.types import Array, describe, one_of
 from lockstep.host.boxes import called_back
 from lockstep.host.callback import raised_here
-from lockstep.kernel import MetropolisHastings
-from lockstep.precision import canonical, double_precision
-from lockstep.types import Array, describe, one_of
+from lockstep.kernels.compose import Cycle, Mixture
+from lockstep.kernels.metropolis_hastings import MetropolisHastings
 
 SUM_TOLERANCE = 1e-6
 

@@ -12,11 +12,11 @@ import numpy as np
 from lockstep.check.finding import Finding
 from lockstep.check.law import as_law
 from lockstep.check.matrix import stationary, transition_matrix
-from lockstep.kernel import MetropolisHastings
-from lockstep.precision import canonical, double_precision
-from lockstep.randomizations import AuxiliaryData
+from lockstep.core.precision import canonical, double_precision
+from lockstep.core.types import describe, one_of
+from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.ratios import Randomized
-from lockstep.types import describe, one_of
+from lockstep.ratios.randomizations import AuxiliaryData
 
 
 def asymptotic_variance(matrix: Any, function: Any) -> float:

@@ -10,11 +10,11 @@ import numpy as np
 from scipy.special import ndtri
 
 from lockstep.check.finding import Finding
+from lockstep.core.arguments import require_protocol
+from lockstep.core.precision import canonical, double_precision
+from lockstep.core.types import Estimator, describe, one_of
 from lockstep.host.boxes import called_back
 from lockstep.host.callback import raised_here
-from lockstep.kernel import require_protocol
-from lockstep.precision import canonical, double_precision
-from lockstep.types import Estimator, describe, one_of
 
 FALSE_ALARMS = 1e-4
 

@@ -7,14 +7,14 @@ from typing import Any
 import jax
 import numpy as np
 
-from lockstep.arguments import shapes, whole
+from lockstep.core.arguments import shapes, whole
+from lockstep.core.parts import part, static
+from lockstep.core.types import Array, Estimate, Key, Position, Shape
 from lockstep.estimators.mean import average, average_of
 from lockstep.estimators.samples import Pooled, Samples, mean_of, moments
 from lockstep.estimators.smooth import OfAverage, smooth_pooled
-from lockstep.functions import Function, Scalar, wrapped
 from lockstep.host.boxes import vectorized
-from lockstep.parts import part, static
-from lockstep.types import Array, Estimate, Key, Position, Shape
+from lockstep.host.functions import Function, Scalar, wrapped
 
 
 @part

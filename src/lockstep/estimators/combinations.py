@@ -8,11 +8,11 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from lockstep.arguments import is_number
+from lockstep.core.arguments import is_number
+from lockstep.core.parts import is_concrete, part
+from lockstep.core.types import Array, Estimate, Key, Position, Shape
 from lockstep.estimators.samples import Pooled, influences, pooled, require_estimator, taken
-from lockstep.functions import Scalar, wrapped
-from lockstep.parts import is_concrete, part
-from lockstep.types import Array, Estimate, Key, Position, Shape
+from lockstep.host.functions import Scalar, wrapped
 
 
 @part

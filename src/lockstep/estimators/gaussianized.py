@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from lockstep.arguments import positive, whole
-from lockstep.draws import draw_bulk
-from lockstep.functions import Function, Scalar, wrapped
-from lockstep.parts import part, static, vectorize
-from lockstep.types import Array, Estimate, Key, Position, Shape
+from lockstep.core.arguments import positive, whole
+from lockstep.core.parts import part, static, vectorize
+from lockstep.core.types import Array, Estimate, Key, Position, Shape
+from lockstep.host.draws import draw_bulk
+from lockstep.host.functions import Function, Scalar, wrapped
 
 
 @part

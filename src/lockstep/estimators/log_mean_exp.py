@@ -7,6 +7,8 @@ from typing import Any
 import jax
 import numpy as np
 
+from lockstep.core.parts import choose, namespace, part
+from lockstep.core.types import Array, Estimate, Key, Position, Shape
 from lockstep.estimators.samples import (
     Moments,
     Pooled,
@@ -17,10 +19,8 @@ from lockstep.estimators.samples import (
     moments,
     samples_of,
 )
-from lockstep.functions import Scalar
+from lockstep.host.functions import Scalar
 from lockstep.host.moments import FEW, log_of_few, moments_of_few
-from lockstep.parts import choose, namespace, part
-from lockstep.types import Array, Estimate, Key, Position, Shape
 
 
 @part

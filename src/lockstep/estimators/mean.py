@@ -7,6 +7,8 @@ from typing import Any
 import jax
 import numpy as np
 
+from lockstep.core.parts import part
+from lockstep.core.types import Array, Estimate, Key, Position, Shape
 from lockstep.estimators.samples import (
     Moments,
     Pooled,
@@ -19,10 +21,8 @@ from lockstep.estimators.samples import (
     pooled_moments,
     samples_of,
 )
-from lockstep.functions import Scalar
+from lockstep.host.functions import Scalar
 from lockstep.host.moments import FEW, moments_of_few
-from lockstep.parts import part
-from lockstep.types import Array, Estimate, Key, Position, Shape
 
 ZERO = np.float64(0.0)
 

@@ -9,14 +9,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lockstep.arguments import is_array, shapes, whole
-from lockstep.draws import draw_bulk, draw_each
-from lockstep.functions import Function, Scalar, arity, call_checked, wrapped
+from lockstep.core.arguments import is_array, require_protocol, shapes, whole
+from lockstep.core.parts import part, static
+from lockstep.core.types import Array, Estimate, Estimator, Key, Position, Shape
 from lockstep.host.black_box import BlackBox, see_sample
+from lockstep.host.draws import draw_bulk, draw_each
+from lockstep.host.functions import Function, Scalar, arity, call_checked, wrapped
 from lockstep.host.moments import host_mean, host_moments
-from lockstep.kernel import require_protocol
-from lockstep.parts import part, static
-from lockstep.types import Array, Estimate, Estimator, Key, Position, Shape
 
 FLOAT = np.dtype(np.float64)
 

@@ -9,7 +9,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from lockstep.arguments import shapes
+from lockstep.core.arguments import shapes
+from lockstep.core.parts import namespace, part
+from lockstep.core.types import Array, Estimate, Key, Position, Shape
 from lockstep.estimators.samples import (
     Moments,
     Pooled,
@@ -19,10 +21,8 @@ from lockstep.estimators.samples import (
     pooled_moments,
     samples_of,
 )
-from lockstep.functions import Function, Scalar, wrapped
 from lockstep.host.boxes import boxes
-from lockstep.parts import namespace, part
-from lockstep.types import Array, Estimate, Key, Position, Shape
+from lockstep.host.functions import Function, Scalar, wrapped
 
 DIFFERENCE = 1e-4
 

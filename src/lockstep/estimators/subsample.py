@@ -8,15 +8,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lockstep.arguments import real_numbers, whole
+from lockstep.core.arguments import real_numbers, whole
+from lockstep.core.parts import part, static
+from lockstep.core.types import Array, Estimate, Key, Position, Shape
 from lockstep.estimators.mean import average
 from lockstep.estimators.samples import moments
-from lockstep.functions import Scalar, wrapped
-from lockstep.parts import part, static
+from lockstep.host.functions import Scalar, wrapped
 from lockstep.subsampling.mode import Mode, find_mode, prior_of
 from lockstep.subsampling.rows import Rows, as_rows, draw_indices, widened
 from lockstep.subsampling.surrogates import Taylor, change_of_all, change_of_row
-from lockstep.types import Array, Estimate, Key, Position, Shape
 
 MOST_BYTES_IN_NOISE = 2**13  # of the rows of one update; larger ones are gathered when they are used
 

@@ -10,13 +10,13 @@ from typing import Any
 import jax
 import numpy as np
 
-from lockstep.arguments import is_array, shapes
+from lockstep.core.arguments import is_array, shapes
+from lockstep.core.parts import is_alike, is_concrete, is_key, part, static
 from lockstep.host.call import calling, is_generator, sampling
 from lockstep.host.callback import on_host
+from lockstep.host.callee import Callee
 from lockstep.host.failures import forgiven
-from lockstep.host.function import Callee
 from lockstep.host.generator import RandomKey, own_generator
-from lockstep.parts import is_alike, is_concrete, is_key, part, static
 
 ONE_NUMBER = jax.ShapeDtypeStruct((), np.float64)
 # The shapes of the samples of functions, as they were last seen: a callback must know them before it is called.

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from lockstep.host.black_box import BlackBox, replaced
-from lockstep.host.function import Callee
+from lockstep.host.callee import Callee
 
 
 def is_box(node: Any) -> bool:

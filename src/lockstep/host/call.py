@@ -9,10 +9,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from lockstep.host.function import Callee
+from lockstep.core.parts import is_concrete, is_key
+from lockstep.host.callee import Callee
 from lockstep.host.generator import RandomKey
 from lockstep.host.scope import outside
-from lockstep.parts import is_concrete, is_key
 
 ARRAY, FLOAT = np.ndarray, np.float64
 lock: Callable[[Any], None] = operator.methodcaller("setflags", False)  # (by name, `write=False` takes twice as long)

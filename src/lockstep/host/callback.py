@@ -18,8 +18,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from lockstep.core.parts import is_concrete
 from lockstep.host.generator import own_generator
-from lockstep.parts import is_concrete
 
 LEAST = 4  # of a batch that are worth a thread
 MOST_RAISED = 256  # errors that nobody has fetched

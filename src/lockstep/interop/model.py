@@ -8,8 +8,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from lockstep.precision import double_precision
-from lockstep.types import Position
+from lockstep.core.precision import double_precision
+from lockstep.core.types import Position
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)

@@ -9,12 +9,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lockstep.arguments import is_array
+from lockstep.core.arguments import is_array
+from lockstep.core.parts import part, static
+from lockstep.core.precision import double_precision
+from lockstep.core.types import Array, Position
 from lockstep.interop.model import RowModel
-from lockstep.parts import part, static
-from lockstep.precision import double_precision
 from lockstep.subsampling.rows import as_rows
-from lockstep.types import Array, Position
 
 
 class Call:

@@ -9,9 +9,9 @@ from typing import Any
 import jax
 import numpy as np
 
+from lockstep.core.precision import double_precision
+from lockstep.core.types import Array, Position
 from lockstep.interop.model import DensityModel
-from lockstep.precision import double_precision
-from lockstep.types import Array, Position
 
 
 def pymc(model: Any) -> DensityModel:

@@ -1,9 +1,11 @@
-"""The named algorithms: each a few lines of composition under a docstring that says when it is exact."""
+"""The one accept/reject, its compositions, and the named algorithms, which say of themselves when they are exact."""
 
 from lockstep.kernels.auxiliary_variable import auxiliary_variable
 from lockstep.kernels.bridged_exchange import bridged_exchange
+from lockstep.kernels.compose import Cycle, Mixture
 from lockstep.kernels.corrected import corrected
 from lockstep.kernels.exchange import exchange
+from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.kernels.naive import naive
 from lockstep.kernels.noisy_exchange import noisy_exchange
 from lockstep.kernels.penalty import penalty
@@ -16,6 +18,9 @@ from lockstep.kernels.tunamh import tunamh
 from lockstep.kernels.universal import universal
 
 __all__ = [
+    "Cycle",
+    "MetropolisHastings",
+    "Mixture",
     "auxiliary_variable",
     "bridged_exchange",
     "corrected",

@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from lockstep.draws import draw_each
-from lockstep.functions import Function, Scalar, arity, wrapped
+from lockstep.core.parts import choose, part, static
+from lockstep.core.types import Array, Key, Position, Proposal, Shape
 from lockstep.host.boxes import returning
-from lockstep.kernel import MetropolisHastings
+from lockstep.host.draws import draw_each
+from lockstep.host.functions import Function, Scalar, arity, wrapped
 from lockstep.kernels.exchange import Posterior, posterior_of
-from lockstep.parts import choose, part, static
-from lockstep.randomizations import simulated
+from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.ratios import Carried
-from lockstep.types import Array, Key, Position, Proposal, Shape
+from lockstep.ratios.randomizations import simulated
 
 
 @part

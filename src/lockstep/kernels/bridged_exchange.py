@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from lockstep.arguments import whole
-from lockstep.functions import Function, wrapped
+from lockstep.core.arguments import whole
+from lockstep.core.types import Proposal
 from lockstep.host.boxes import returning
-from lockstep.inner_chains import Bridge
-from lockstep.kernel import MetropolisHastings
+from lockstep.host.functions import Function, wrapped
 from lockstep.kernels.exchange import posterior_of, randomized_by
-from lockstep.types import Proposal
+from lockstep.kernels.metropolis_hastings import MetropolisHastings
+from lockstep.ratios.inner_chains import Bridge
 
 
 def bridged_exchange(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from lockstep.kernel import MetropolisHastings
+from lockstep.core.types import Proposal
+from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.ratios import Estimated
-from lockstep.rules import corrected as rule
-from lockstep.types import Proposal
+from lockstep.ratios.rules import corrected as rule
 
 
 def corrected(estimator: Any, proposal: Proposal) -> MetropolisHastings:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from lockstep.kernel import MetropolisHastings
-from lockstep.parts import part
-from lockstep.types import Position
+from lockstep.core.parts import part
+from lockstep.core.types import Position
+from lockstep.kernels.metropolis_hastings import MetropolisHastings
 
 
 @part

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from lockstep.arguments import whole
-from lockstep.functions import Function, Scalar, wrapped
+from lockstep.core.arguments import whole
+from lockstep.core.parts import part
+from lockstep.core.types import Array, Position, Proposal, Randomization
 from lockstep.host.boxes import returning
-from lockstep.inner_chains import InnerChain
-from lockstep.kernel import MetropolisHastings
-from lockstep.parts import part
-from lockstep.randomizations import AuxiliaryData, observed
+from lockstep.host.functions import Function, Scalar, wrapped
+from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.ratios import Carried, Exactly, Randomized
-from lockstep.types import Array, Position, Proposal, Randomization
+from lockstep.ratios.inner_chains import InnerChain
+from lockstep.ratios.randomizations import AuxiliaryData, observed
 
 
 @part

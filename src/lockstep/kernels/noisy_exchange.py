@@ -6,17 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from lockstep.arguments import flag
+from lockstep.core.arguments import flag
+from lockstep.core.parts import choose, part
+from lockstep.core.types import Array, Position, Proposal
 from lockstep.estimators import log_mean_exp, two_sided as make_two_sided
-from lockstep.functions import Function, Scalar, wrapped
 from lockstep.host.boxes import returning
-from lockstep.kernel import MetropolisHastings
+from lockstep.host.functions import Function, Scalar, wrapped
 from lockstep.kernels.exchange import Posterior, posterior_of
-from lockstep.parts import choose, part
-from lockstep.randomizations import simulated, within
+from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.ratios import Estimated
-from lockstep.rules import corrected, plug_in
-from lockstep.types import Array, Position, Proposal
+from lockstep.ratios.randomizations import simulated, within
+from lockstep.ratios.rules import corrected, plug_in
 
 
 @part

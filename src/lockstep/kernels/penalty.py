@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from lockstep.arguments import flag
-from lockstep.kernel import MetropolisHastings
+from lockstep.core.arguments import flag
+from lockstep.core.types import Proposal
+from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.ratios import Estimated
-from lockstep.rules import penalty as plain, penalty_series
-from lockstep.types import Proposal
+from lockstep.ratios.rules import penalty as plain, penalty_series
 
 
 def penalty(estimator: Any, proposal: Proposal, series: bool = False) -> MetropolisHastings:

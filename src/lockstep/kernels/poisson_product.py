@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from lockstep.kernel import MetropolisHastings
+from lockstep.core.types import Position
+from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.kernels.tunamh import exact_minibatch
 from lockstep.ratios import Carried
-from lockstep.subsampling.tuna import Minibatch, PoissonProduct
-from lockstep.types import Position
+from lockstep.ratios.tuna import Minibatch, PoissonProduct
 
 
 def poisson_product(

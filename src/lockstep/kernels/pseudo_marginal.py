@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from lockstep.kernel import MetropolisHastings
+from lockstep.core.types import Proposal
+from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.ratios import Carried, Noisily
-from lockstep.types import Proposal
 
 
 def pseudo_marginal(

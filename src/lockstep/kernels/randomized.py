@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from lockstep.kernel import MetropolisHastings
+from lockstep.core.types import Proposal, Randomization
+from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.ratios import Carried, Exactly, Randomized
-from lockstep.types import Proposal, Randomization
 
 
 def randomized(log_density: Any, proposal: Proposal, randomization: Randomization) -> MetropolisHastings:

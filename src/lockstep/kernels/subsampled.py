@@ -8,20 +8,20 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from lockstep.arguments import whole
+from lockstep.core.arguments import whole
+from lockstep.core.parts import part, static
+from lockstep.core.types import Array, Position
+from lockstep.core.warnings import warn
 from lockstep.estimators.subsample import Subsample, subsample as subsample_estimator
-from lockstep.functions import Scalar
-from lockstep.kernel import MetropolisHastings
+from lockstep.host.functions import Scalar
 from lockstep.kernels.corrected import corrected
 from lockstep.kernels.delayed import Delayed
+from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.kernels.standard import standard
-from lockstep.parts import part, static
 from lockstep.subsampling.diagnosis import Diagnosis
 from lockstep.subsampling.mode import find_mode
 from lockstep.subsampling.proposals import check_proposal, choose_proposal
 from lockstep.subsampling.rows import Rows
-from lockstep.types import Array, Position
-from lockstep.warning import warn
 
 LEAST_COUNT = 8
 VARIANCE = 0.02  # of the estimated log ratio, at most, if the number of rows is left to us

@@ -7,20 +7,20 @@ from typing import Any
 import jax
 import numpy as np
 
-from lockstep.arguments import positive
+from lockstep.core.arguments import positive, require_protocol
+from lockstep.core.parts import part, static
+from lockstep.core.precision import canonical, double_precision
+from lockstep.core.types import Array, Position, Proposal
 from lockstep.estimators.subsample import Subsample, Unfitted, subsample as subsample_estimator
-from lockstep.kernel import MetropolisHastings, require_protocol
 from lockstep.kernels.delayed import Delayed
-from lockstep.parts import part, static
-from lockstep.precision import canonical, double_precision
+from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.ratios import Carried, Exactly, Randomized
+from lockstep.ratios.tuna import Minibatch
 from lockstep.subsampling.bounds import LinearBound
 from lockstep.subsampling.mode import find_mode
 from lockstep.subsampling.proposals import check_proposal, choose_proposal
 from lockstep.subsampling.sums import block_length
 from lockstep.subsampling.surrogates import Taylor
-from lockstep.subsampling.tuna import Minibatch
-from lockstep.types import Array, Position, Proposal
 
 
 @part

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from lockstep.kernel import MetropolisHastings
+from lockstep.core.types import Proposal
+from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.ratios import Universal
-from lockstep.types import Proposal
 
 
 def universal(estimator: Any, bound: float, proposal: Proposal) -> MetropolisHastings:

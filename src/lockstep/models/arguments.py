@@ -7,9 +7,9 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from lockstep.arguments import is_array
-from lockstep.parts import is_concrete
-from lockstep.types import Array, Shape
+from lockstep.core.arguments import is_array
+from lockstep.core.parts import is_concrete
+from lockstep.core.types import Array, Shape
 
 
 def one_parameter(theta: Any, name: str) -> Any:

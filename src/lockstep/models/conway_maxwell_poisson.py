@@ -10,10 +10,10 @@ import jax.random as jr
 import numpy as np
 from jax.scipy.special import gammaln
 
-from lockstep.arguments import real_numbers
+from lockstep.core.arguments import real_numbers
+from lockstep.core.parts import is_concrete, part, set_field
+from lockstep.core.types import Array, Key
 from lockstep.models.arguments import data_like, parameters
-from lockstep.parts import is_concrete, part, set_field
-from lockstep.types import Array, Key
 
 LARGEST = 30 * np.log(2.0)  # of log μ: larger counts would be out of the range of whole numbers
 

@@ -10,12 +10,12 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from lockstep.arguments import whole
+from lockstep.core.arguments import whole
+from lockstep.core.parts import is_concrete
+from lockstep.core.types import Array, Key
 from lockstep.host.callback import on_host
 from lockstep.models.arguments import parameters
 from lockstep.models.terms import HOMOPHILY, Term, as_term
-from lockstep.parts import is_concrete
-from lockstep.types import Array, Key
 
 SWEEPS = 100  # proposals for each pair of nodes in a draw, if not said otherwise
 

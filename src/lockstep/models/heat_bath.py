@@ -11,9 +11,9 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
+from lockstep.core.parts import part, static
+from lockstep.core.types import Array, Key, Position, Shape, State
 from lockstep.models.lattice import colours_of, neighbour_sum
-from lockstep.parts import part, static
-from lockstep.types import Array, Key, Position, Shape, State
 
 LEVELS = 9  # a spin has at most four neighbours: their sum is -4, ..., 4
 CHUNK = 16  # sweeps whose random words are drawn at once

@@ -9,15 +9,15 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from lockstep.arguments import real_numbers, whole
+from lockstep.core.arguments import real_numbers, whole
+from lockstep.core.parts import is_concrete, part, set_field, static
+from lockstep.core.types import Array, Key
 from lockstep.host.callback import on_host
 from lockstep.models import lattice
 from lockstep.models.arguments import data_like, one_parameter
 from lockstep.models.heat_bath import HeatBath, Site, sweeps as heat_bath_sweeps
 from lockstep.models.transfer_matrix import log_normalizer
-from lockstep.parts import is_concrete, part, set_field, static
 from lockstep.perfect.draw import PerfectDraw, PerfectSimulationError, precision_of
-from lockstep.types import Array, Key
 
 
 @part

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from lockstep.arguments import flag, whole
-from lockstep.types import Array, Shape
+from lockstep.core.arguments import flag, whole
+from lockstep.core.types import Array, Shape
 
 
 class Adjacency(NamedTuple):

@@ -9,13 +9,13 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from lockstep.arguments import whole
+from lockstep.core.arguments import whole
+from lockstep.core.parts import is_concrete, part, set_field, static
+from lockstep.core.types import Array, Key
 from lockstep.host.callback import on_host
 from lockstep.models import lattice
 from lockstep.models.arguments import data_like, one_parameter
-from lockstep.parts import is_concrete, part, set_field, static
 from lockstep.perfect.draw import PerfectDraw, PerfectSimulationError
-from lockstep.types import Array, Key
 
 
 @part

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from lockstep.arguments import is_array, is_number
-from lockstep.types import Array
+from lockstep.core.arguments import is_array, is_number
+from lockstep.core.types import Array
 
 # Codes of the changes in `lockstep.models.toggles`.
 EDGES, MUTUAL, OUT_STARS, IN_STARS, TRIANGLES, SHARED, OUT_DEGREE, IN_DEGREE, HOMOPHILY = range(9)

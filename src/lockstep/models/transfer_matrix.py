@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lockstep.types import Array
+from lockstep.core.types import Array
 
 MOST_WIDTH = 16
 MOST_PERIODIC_WIDTH = 11

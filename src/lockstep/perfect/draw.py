@@ -10,10 +10,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from lockstep.core.parts import is_concrete
+from lockstep.core.precision import double_precision
+from lockstep.core.types import Array
 from lockstep.host.callback import on_host
-from lockstep.parts import is_concrete
-from lockstep.precision import double_precision
-from lockstep.types import Array
 
 
 class PerfectDraw(NamedTuple):

@@ -8,13 +8,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lockstep.arguments import whole
-from lockstep.kernel import MetropolisHastings
+from lockstep.core.arguments import whole
+from lockstep.core.precision import canonical
+from lockstep.core.types import Array, Key, Position
+from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.perfect.draw import PerfectDraw, precision_of, require
 from lockstep.perfect.propp_wilson import noise_at
-from lockstep.precision import canonical
 from lockstep.ratios import Carried
-from lockstep.types import Array, Key, Position
 
 TOLERANCE = 1e-9  # of the bound: a proposal that is the target gives ratios of 0 up to rounding
 

@@ -10,12 +10,11 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from lockstep.arguments import whole
-from lockstep.kernel import require_protocol
-from lockstep.parts import is_alike, is_concrete
+from lockstep.core.arguments import require_protocol, whole
+from lockstep.core.parts import is_alike, is_concrete
+from lockstep.core.precision import canonical
+from lockstep.core.types import Array, Kernel, Key, Position
 from lockstep.perfect.draw import PerfectDraw, precision_of, require
-from lockstep.precision import canonical
-from lockstep.types import Array, Kernel, Key, Position
 
 
 def propp_wilson(

@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from lockstep.arguments import shapes
-from lockstep.kernel import require_protocol
-from lockstep.parts import part, static
-from lockstep.types import Array, Key, Position, Proposal, Shape
+from lockstep.core.arguments import require_protocol, shapes
+from lockstep.core.parts import part, static
+from lockstep.core.types import Array, Key, Position, Proposal, Shape
 
 
 @part

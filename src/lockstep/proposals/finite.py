@@ -10,9 +10,9 @@ import jax.random as jr
 import jax.scipy.linalg
 import numpy as np
 
-from lockstep.parts import is_concrete, namespace, part, set_field
+from lockstep.core.parts import is_concrete, namespace, part, set_field
+from lockstep.core.types import Array, Key, Position, Shape
 from lockstep.proposals.scales import numbers_like
-from lockstep.types import Array, Key, Position, Shape
 
 
 @part

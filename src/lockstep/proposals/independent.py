@@ -9,14 +9,14 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from lockstep.arguments import shapes
-from lockstep.draws import require_random
-from lockstep.flat import flatten, require_floating, size, unflatten
-from lockstep.functions import Function, Scalar
-from lockstep.parts import is_alike, is_concrete, is_floating, namespace, part, set_field, static, vectorize
+from lockstep.core.arguments import shapes
+from lockstep.core.flat import flatten, require_floating, size, unflatten
+from lockstep.core.parts import is_alike, is_concrete, is_floating, namespace, part, set_field, static, vectorize
+from lockstep.core.types import Array, Key, Position, Shape
+from lockstep.host.draws import require_random
+from lockstep.host.functions import Function, Scalar
 from lockstep.proposals.layout import laid_out, require_layout, require_order
 from lockstep.proposals.scales import normal_columns, scale_of, stretched_rows, unstretch, vector_of
-from lockstep.types import Array, Key, Position, Shape
 
 
 class Candidate(NamedTuple):

@@ -7,13 +7,13 @@ from typing import Any
 import jax.numpy as jnp
 import jax.random as jr
 
-from lockstep.arguments import is_number, positive
-from lockstep.flat import flatten, size, unflatten
-from lockstep.parts import is_concrete, namespace, part, set_field, static
+from lockstep.core.arguments import is_number, positive
+from lockstep.core.flat import flatten, size, unflatten
+from lockstep.core.parts import is_concrete, namespace, part, set_field, static
+from lockstep.core.types import Array, Key, Position, Shape
 from lockstep.proposals.independent import Candidate, require_fit
 from lockstep.proposals.layout import LEAVES, laid_out, require_order
 from lockstep.proposals.scales import normal_columns, normal_fit, scale_of, stretched_rows, unstretch, vector_of
-from lockstep.types import Array, Key, Position, Shape
 
 
 @part

@@ -10,9 +10,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lockstep.arguments import shapes
-from lockstep.flat import require_size, size
-from lockstep.types import Array, Position, Shape
+from lockstep.core.arguments import shapes
+from lockstep.core.flat import require_size, size
+from lockstep.core.types import Array, Position, Shape
 
 LEAVES = "leaves"
 

@@ -7,10 +7,10 @@ import jax.random as jr
 import jax.scipy.linalg
 import jax.scipy.special
 
-from lockstep.flat import flatten, require_floating, size, unflatten
-from lockstep.parts import part
+from lockstep.core.flat import flatten, require_floating, size, unflatten
+from lockstep.core.parts import part
+from lockstep.core.types import Array, Key, Position, Shape
 from lockstep.proposals.independent import Candidate
-from lockstep.types import Array, Key, Position, Shape
 
 
 @part

@@ -12,11 +12,11 @@ import jax.random as jr
 import jax.scipy.linalg
 import numpy as np
 
-from lockstep.arguments import real_numbers
-from lockstep.flat import flatten
-from lockstep.parts import is_concrete
+from lockstep.core.arguments import real_numbers
+from lockstep.core.flat import flatten
+from lockstep.core.parts import is_concrete
+from lockstep.core.types import Array, Key, Shape
 from lockstep.proposals.layout import by_name
-from lockstep.types import Array, Key, Shape
 
 
 def numbers_like(value: Any, name: str) -> Array:

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple, Protocol
 import jax
 import jax.numpy as jnp
 
-from lockstep.arguments import is_number
-from lockstep.draws import draw_each
-from lockstep.functions import Function, Scalar, wrapped
-from lockstep.parts import is_concrete, is_floating, part, set_field
-from lockstep.types import Array, Key, Memory, Position, Shape
+from lockstep.core.arguments import is_number
+from lockstep.core.parts import is_concrete, is_floating, part, set_field
+from lockstep.core.types import Array, Key, Memory, Position, Shape
+from lockstep.host.draws import draw_each
+from lockstep.host.functions import Function, Scalar, wrapped
 
 _NORMAL_DRAW = "give a draw of standard normal numbers, for example draw=lambda key: jax.random.normal(key, (100,))"
 

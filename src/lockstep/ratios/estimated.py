@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from lockstep.core.parts import part
+from lockstep.core.types import Array, Estimate, Estimator, Key, Memory, Position, Shape
 from lockstep.estimators.samples import require_estimator
-from lockstep.parts import part
-from lockstep.rules import PlugIn, Rule
-from lockstep.types import Array, Estimate, Estimator, Key, Memory, Position, Shape
+from lockstep.ratios.rules import PlugIn, Rule
 
 
 @part

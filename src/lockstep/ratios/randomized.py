@@ -8,9 +8,9 @@ import jax
 import jax.random as jr
 import numpy as np
 
-from lockstep.kernel import require_protocol
-from lockstep.parts import FLAG, choose, part
-from lockstep.types import Array, Key, Memory, Position, Randomization, Ratio, Shape
+from lockstep.core.arguments import require_protocol
+from lockstep.core.parts import FLAG, choose, part
+from lockstep.core.types import Array, Key, Memory, Position, Randomization, Ratio, Shape
 
 
 @part

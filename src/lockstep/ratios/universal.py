@@ -7,11 +7,11 @@ from typing import Any
 import jax.random as jr
 import numpy as np
 
-from lockstep.arguments import positive
+from lockstep.core.arguments import positive
+from lockstep.core.parts import choose, namespace, part, set_field
+from lockstep.core.types import Array, Estimator, Key, Memory, Position, Shape
 from lockstep.estimators.samples import require_estimator
-from lockstep.parts import choose, namespace, part, set_field
 from lockstep.ratios.estimated import estimated
-from lockstep.types import Array, Estimator, Key, Memory, Position, Shape
 
 
 @part

@@ -1,11 +1,11 @@
-"""Running kernels: the entry points, the drivers, run directories, and the result."""
+"""What users call: sample, load, sweep."""
 
-from lockstep.sampling.chains import sample
-from lockstep.sampling.errors import RunDirectoryError
-from lockstep.sampling.interrupt import Interrupted
-from lockstep.sampling.loading import load
-from lockstep.sampling.run import Run
-from lockstep.sampling.starts import Starts
-from lockstep.warning import LockstepWarning
+from lockstep.chains.interrupt import Interrupted
+from lockstep.chains.starts import Starts
+from lockstep.results.run import Run
+from lockstep.sampling.load import load
+from lockstep.sampling.sample import sample
+from lockstep.sampling.sweep import Sweep, sweep
+from lockstep.storage.errors import RunDirectoryError
 
-__all__ = ["Interrupted", "LockstepWarning", "Run", "RunDirectoryError", "Starts", "load", "sample"]
+__all__ = ["Interrupted", "Run", "RunDirectoryError", "Starts", "Sweep", "load", "sample", "sweep"]

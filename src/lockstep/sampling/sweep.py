@@ -13,17 +13,19 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from lockstep.arguments import path_of
-from lockstep.sampling.chains import Outcome, finished, make_task, stopped
-from lockstep.sampling.configuration import describe
-from lockstep.sampling.executors import processors
-from lockstep.sampling.groups import STOP, run_all
-from lockstep.sampling.interrupt import Stop
-from lockstep.sampling.loading import read_parts, status
-from lockstep.sampling.progress import Progress
-from lockstep.sampling.run import Run
-from lockstep.sampling.task import Task
-from lockstep.sampling.totals import Totals, together
+from lockstep.chains.drive import Outcome
+from lockstep.chains.executors import processors
+from lockstep.chains.groups import STOP, run_all
+from lockstep.chains.interrupt import Stop, stopped
+from lockstep.chains.prepare import make_task
+from lockstep.chains.task import Task
+from lockstep.core.arguments import path_of
+from lockstep.core.progress import Progress
+from lockstep.engine.totals import Totals, together
+from lockstep.results.run import Run
+from lockstep.sampling.sample import finished
+from lockstep.storage.configuration import describe
+from lockstep.storage.status import read_parts, status
 
 WORTH_A_POOL = 20.0  # seconds of work left on one process, from which starting others pays
 PLAIN = re.compile(r"[A-Za-z0-9_.+-]{1,32}")
@@ -135,6 +137,9 @@ def sweep(
         outcomes = _run(tasks, executor, shown, stop)
     if directory is not None:
         (Path(directory) / STOP).unlink(missing_ok=True)
+    for task, outcome in zip(tasks, outcomes, strict=True):
+        if outcome.error is not None:
+            finished(task, outcome)  # raises it
     if not all(outcome.is_complete for outcome in outcomes):
         whole_sweep = dataclasses.replace(
             tasks[0], directory=None if directory is None else Path(directory), chains=sum(t.chains for t in tasks)

@@ -9,16 +9,22 @@ from typing import Any
 import jax
 import numpy as np
 
-from lockstep.arguments import MOST_SEED, require_run, whole
-from lockstep.coupling import Coupled, Pair
+from lockstep.chains.drive import completed, run_chains
+from lockstep.chains.prepare import make_task
+from lockstep.chains.starts import Starts
+from lockstep.core.arguments import MOST_SEED, require_run, whole
+from lockstep.core.precision import double_precision
+from lockstep.coupling.common_noise import Coupled, Pair
+from lockstep.coupling.maximal import MaximallyCoupled
+from lockstep.coupling.names import named_arrays
 from lockstep.estimators.combinations import TwoSided, two_sided
-from lockstep.kernel import MetropolisHastings
 from lockstep.kernels import corrected
-from lockstep.maximal import MaximallyCoupled
-from lockstep.precision import double_precision
+from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.proposals import RandomWalk
 from lockstep.ratios import Estimated
+from lockstep.separation.predict import replicates_of
 from lockstep.separation.summary import mean_and_error
+from lockstep.separation.trust import asymmetry_of
 
 TIMES = 4
 FEWEST_DRAWS = 100
@@ -104,8 +110,6 @@ def bias(
     -----
     The reference has a bias of its own, smaller by its order in the number of samples.
     """
-    from lockstep.sampling import Starts, sample
-
     require_run(run)
     kernel = run.kernel
     if not isinstance(kernel, MetropolisHastings) or not isinstance(kernel.ratio, Estimated):
@@ -120,15 +124,9 @@ def bias(
     draws = max(FEWEST_DRAWS, updates // (1 + times)) if draws is None else whole(draws, "draws", 2)
     couple = MaximallyCoupled if isinstance(kernel.proposal, RandomWalk) else Coupled
     last = jax.tree.map(lambda leaf: np.asarray(leaf)[:, -1], run.positions)
-    both = sample(
-        couple(kernel, reference),
-        Starts(Pair(last, last)),
-        draws=draws,
-        chains=run.chains,
-        seed=(run.seed + 7) % 2**31 if seed is None else whole(seed, "seed", 0, MOST_SEED),
-        warmup=draws // 5,
-        progress=False,
-    )
+    seed = (run.seed + 7) % 2**31 if seed is None else whole(seed, "seed", 0, MOST_SEED)
+    task = make_task(couple(kernel, reference), Starts(Pair(last, last)), draws, run.chains, seed, draws // 5)
+    both = completed(task, run_chains(task, progress=False))
     means = _means(functions)
     ours, theirs, own = (means(positions) for positions in (*both.positions, run.positions))
     found = {
@@ -139,9 +137,6 @@ def bias(
 
 def reference_of(run: Any, kernel: MetropolisHastings, times: int) -> MetropolisHastings:
     """The corrected kernel with more samples, two-sided if the variance differs by direction."""
-    from lockstep.separation.predict import replicates_of
-    from lockstep.separation.trust import asymmetry_of
-
     estimator = kernel.ratio.estimator  # type: ignore[attr-defined]
     more = estimator.with_count(times * estimator.count)
     if not isinstance(estimator, TwoSided) and asymmetry_of(*replicates_of(run, kernel)):
@@ -151,8 +146,6 @@ def reference_of(run: Any, kernel: MetropolisHastings, times: int) -> Metropolis
 
 def _means(functions: Any) -> Callable[[Any], dict[str, np.ndarray]]:
     """From positions of shape (chains, draws, …) to named arrays (chains, draws), one for each mean."""
-    from lockstep.sampling.names import named_arrays
-
     if functions is not None and not callable(functions) and not isinstance(functions, dict):
         raise TypeError(f"functions is {functions!r}; give a function of a position, or a dict of functions by name")
     given = {"function": functions} if callable(functions) else functions

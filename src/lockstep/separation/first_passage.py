@@ -11,15 +11,14 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from lockstep.arguments import MOST_SEED, whole
-from lockstep.coupling import Shadowed
-from lockstep.kernel import require_protocol
-from lockstep.precision import canonical, double_precision
-from lockstep.sampling import driver
-from lockstep.sampling.problems import explain
-from lockstep.sampling.progress import Progress
-from lockstep.sampling.starts import initial_states
-from lockstep.types import one_of
+from lockstep.chains.starts import initial_states
+from lockstep.core.arguments import MOST_SEED, require_protocol, whole
+from lockstep.core.precision import canonical, double_precision
+from lockstep.core.progress import Progress
+from lockstep.core.types import one_of
+from lockstep.coupling.common_noise import Shadowed
+from lockstep.engine import compiled as driver
+from lockstep.engine.bad_ratios import explain
 
 LEAST_WIDTH = 16
 SHRINK = 0.7  # so that a sixth of the lanes is idle on average, with few widths to compile

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lockstep.core.types import Estimate
 from lockstep.separation.groups import common, groups_of, shapes_of
 from lockstep.separation.replicates import Cumulants, Replicates
 from lockstep.separation.scores import kurtosis_of, normal_scores
-from lockstep.types import Estimate
 
 MOST_SHARED = 4096  # replicates that are tried at a pair
 MOST_AT_ONCE = 2**21

@@ -14,10 +14,10 @@ import math
 from pathlib import Path
 from typing import Any
 
-from lockstep.sampling.archive import read_json, write_json
-from lockstep.sampling.directory import read_record
-from lockstep.sampling.errors import RunDirectoryError
 from lockstep.separation.prediction import Prediction, RulePrediction
+from lockstep.storage.archive import read_json, write_json
+from lockstep.storage.directory import read_record
+from lockstep.storage.errors import RunDirectoryError
 
 NAME = "prediction.json"
 FORMAT = 1

@@ -7,18 +7,18 @@ from typing import Any
 import jax
 import numpy as np
 
-from lockstep.arguments import MOST_SEED, positive, require_run, whole
-from lockstep.compose import Cycle, Mixture
-from lockstep.coupling import Coupled, Pair, Shadowed
-from lockstep.kernel import MetropolisHastings
-from lockstep.maximal import MaximallyCoupled
+from lockstep.core.arguments import MOST_SEED, positive, require_run, whole
+from lockstep.core.types import Position
+from lockstep.core.warnings import warn
+from lockstep.coupling.common_noise import Coupled, Pair, Shadowed
+from lockstep.coupling.maximal import MaximallyCoupled
+from lockstep.kernels.compose import Cycle, Mixture
+from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.ratios import Estimated
 from lockstep.separation.kept import keep, recall
 from lockstep.separation.prediction import Prediction, RulePrediction
 from lockstep.separation.rates import RULES, judge, seen_by
 from lockstep.separation.replicates import Replicates, draw_replicates
-from lockstep.types import Position
-from lockstep.warning import warn
 
 SHARE = 10  # one call of the estimator for so many of the run's
 PAIRS, REPLICATES = 1024, 32

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lockstep.estimators.combinations import TwoSided, halves
-from lockstep.rules import corrected, penalty, penalty_series, plug_in
+from lockstep.ratios.rules import corrected, penalty, penalty_series, plug_in
 from lockstep.separation.gaps import GRID, Gaps, measure_gaps
 from lockstep.separation.prediction import RulePrediction
 from lockstep.separation.replicates import Cumulants, Replicates

@@ -9,12 +9,12 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from lockstep.coupling import have_equal_values
+from lockstep.core.precision import canonical, double_precision
+from lockstep.core.types import Array, Estimate, Key, Position
+from lockstep.coupling.common_noise import have_equal_values
 from lockstep.estimators.samples import influences, pooled, taken
 from lockstep.host.boxes import called_back
 from lockstep.host.callback import raised_here
-from lockstep.precision import canonical, double_precision
-from lockstep.types import Array, Estimate, Key, Position
 
 ROUNDING = 1e-12  # of an estimate of D
 MOST_SAMPLES = 2**21  # held at once

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from lockstep.coupling import ShadowedInfo
+from lockstep.coupling.common_noise import ShadowedInfo
 from lockstep.separation.summary import summary as separation_of
 
 

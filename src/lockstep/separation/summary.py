@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from lockstep.arguments import require_run
-from lockstep.coupling import CoupledInfo, ShadowedInfo
+from lockstep.core.arguments import require_run
+from lockstep.coupling.common_noise import CoupledInfo, ShadowedInfo
 from lockstep.separation import times
 
 FEWEST_MARKS = 10

@@ -8,12 +8,12 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from lockstep.arguments import positive
-from lockstep.flat import flatten
-from lockstep.functions import Function, Scalar, wrapped
-from lockstep.parts import part, set_field
+from lockstep.core.arguments import positive
+from lockstep.core.flat import flatten
+from lockstep.core.parts import part, set_field
+from lockstep.core.types import Array, Position
+from lockstep.host.functions import Function, Scalar, wrapped
 from lockstep.proposals.scales import unstretch
-from lockstep.types import Array, Position
 
 
 @part

@@ -9,11 +9,11 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from lockstep.flat import unflatten
-from lockstep.precision import canonical, double_precision
+from lockstep.core.flat import unflatten
+from lockstep.core.precision import canonical, double_precision
+from lockstep.core.types import Array, Position
 from lockstep.proposals.independent import Candidate
 from lockstep.subsampling.rows import draw_indices
-from lockstep.types import Array, Position
 
 DRAWS = 1024
 ROWS = 1024

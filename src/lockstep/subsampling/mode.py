@@ -9,13 +9,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lockstep.flat import flatten, require_floating, size, unflatten
-from lockstep.functions import Scalar, wrapped
-from lockstep.parts import part
-from lockstep.precision import canonical, double_precision
+from lockstep.core.flat import flatten, require_floating, size, unflatten
+from lockstep.core.parts import part
+from lockstep.core.precision import canonical, double_precision
+from lockstep.core.types import Array, Position, describe
+from lockstep.host.functions import Scalar, wrapped
 from lockstep.subsampling.rows import Rows, as_rows
 from lockstep.subsampling.sums import Sums, all_values, block_derivatives, block_length, derivatives, require_row_values
-from lockstep.types import Array, Position, describe
 
 FIRST_ROWS = 2**15  # enough for a start that is a few steps from the mode
 NEAR_ENOUGH = 0.05  # of a posterior standard deviation
@@ -234,7 +234,7 @@ def covariance_factor(precision: Array) -> Array | None:
 
 def _progress(total: int, what: str, show: bool | None) -> Any:
     """A progress bar; found late, since the drivers import kernels and kernels this."""
-    return import_module("lockstep.sampling.progress").Progress(total, what, show)
+    return import_module("lockstep.core.progress").Progress(total, what, show)
 
 
 @jax.jit

@@ -7,8 +7,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from lockstep.flat import unflatten
-from lockstep.precision import canonical, double_precision
+from lockstep.core.flat import unflatten
+from lockstep.core.precision import canonical, double_precision
 from lockstep.proposals.mixtures import StudentMixture
 from lockstep.subsampling.mode import Mode, Objective, find_mode, some_rows
 from lockstep.subsampling.rows import Rows

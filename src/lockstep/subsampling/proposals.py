@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from lockstep.kernel import require_protocol
+from lockstep.core.arguments import require_protocol
+from lockstep.core.types import Proposal
+from lockstep.core.warnings import warn
 from lockstep.proposals import CrankNicolson, IndependentNormal, IndependentStudent
 from lockstep.proposals.layout import LEAVES
 from lockstep.subsampling.diagnosis import Diagnosis, diagnose
 from lockstep.subsampling.mode import Mode
 from lockstep.subsampling.modes import around, other_modes
-from lockstep.types import Proposal
-from lockstep.warning import warn
 
 STEPS = (0.5, 0.25, 0.1)
 NAMES = ("normal", "student", "crank_nicolson")

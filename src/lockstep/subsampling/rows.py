@@ -11,11 +11,11 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from lockstep.arguments import is_array, shapes
+from lockstep.core.arguments import is_array, shapes
+from lockstep.core.parts import is_key, part, static
+from lockstep.core.precision import double_precision
+from lockstep.core.types import Array, Key, Shape
 from lockstep.host.callback import on_host
-from lockstep.parts import is_key, part, static
-from lockstep.precision import double_precision
-from lockstep.types import Array, Key, Shape
 
 BLOCK_BYTES = 2**24
 MOST_ROWS = 2**31 - 1  # row numbers have 32 bits

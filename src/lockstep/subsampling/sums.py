@@ -8,9 +8,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lockstep.flat import unflatten
+from lockstep.core.flat import unflatten
+from lockstep.core.types import Array, Position
 from lockstep.subsampling.rows import Rows
-from lockstep.types import Array, Position
 
 MOST_NUMBERS = 2**22  # in the largest array of one block
 

@@ -7,10 +7,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from lockstep.flat import flatten, unflatten
-from lockstep.functions import Scalar, wrapped
-from lockstep.parts import part, set_field
-from lockstep.types import Array, Position
+from lockstep.core.flat import flatten, unflatten
+from lockstep.core.parts import part, set_field
+from lockstep.core.types import Array, Position
+from lockstep.host.functions import Scalar, wrapped
 
 
 @part

@@ -13,18 +13,18 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from lockstep.coupling import Coupled
-from lockstep.kernel import MetropolisHastings
+from lockstep.core.parts import part
+from lockstep.core.precision import double_precision
+from lockstep.core.types import Array, Estimate, Key, Position, Shape
+from lockstep.coupling.common_noise import Coupled
 from lockstep.kernels import penalty
-from lockstep.parts import part
-from lockstep.precision import double_precision
+from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.ratios import Estimated
 from lockstep.sampling import sample
 from lockstep.studies.nicholls2012.estimators import NormalScore, gamma_from_normal, log_gamma_quantile
 from lockstep.studies.nicholls2012.model import INDEPENDENCE, difference, draw_target, log_density
 from lockstep.studies.nicholls2012.settings import Settings
 from lockstep.studies.nicholls2012.statistics import Measured, mean_of
-from lockstep.types import Array, Estimate, Key, Position, Shape
 
 RULES = {"naive": (0.0, 0.0), "penalty": (0.0, 0.5), "corrected": (1.0, 0.5)}  # weights of bias and variance
 

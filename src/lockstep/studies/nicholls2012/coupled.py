@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lockstep.coupling import Coupled
+from lockstep.coupling.common_noise import Coupled
 from lockstep.sampling import sample
 from lockstep.separation import summary
 from lockstep.studies.nicholls2012.model import COVARIANCES, MEANS, draw_target

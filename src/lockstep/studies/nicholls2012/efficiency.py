@@ -14,13 +14,13 @@ import jax.random as jr
 import numpy as np
 from jax.tree_util import Partial
 
+from lockstep.core.types import Array, Key
 from lockstep.kernels import naive, penalty, pseudo_marginal, standard
 from lockstep.sampling import sample
 from lockstep.studies.nicholls2012.estimators import NormalScore
 from lockstep.studies.nicholls2012.model import PROPOSALS, draw_target, log_density
 from lockstep.studies.nicholls2012.settings import Settings
 from lockstep.studies.nicholls2012.statistics import Measured
-from lockstep.types import Array, Key
 
 VARIANCES = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 ALGORITHMS = ("standard", "penalty", "naive", "pseudo-marginal")

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.polynomial import chebyshev
 from scipy import special
 
+from lockstep.core.parts import part
+from lockstep.core.types import Array, Estimate, Key, Position, Shape
 from lockstep.estimators.samples import Pooled
-from lockstep.parts import part
 from lockstep.studies.nicholls2012.model import difference
-from lockstep.types import Array, Estimate, Key, Position, Shape
 
 REACH, DEGREE = 8.5, 32  # normal numbers in double precision stay within ±8.3
 

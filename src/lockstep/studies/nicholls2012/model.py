@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
+from lockstep.core.types import Array, Key
 from lockstep.proposals import IndependentNormal, RandomWalk
-from lockstep.types import Array, Key
 
 MEANS = np.array([[3.0, 3.0], [6.0, 6.0]])
 CORRELATIONS = (0.5, -0.5)

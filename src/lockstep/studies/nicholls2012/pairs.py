@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from lockstep.arguments import whole
-from lockstep.coupling import Coupled, Shadowed
-from lockstep.kernel import MetropolisHastings
+from lockstep.core.arguments import whole
+from lockstep.coupling.common_noise import Coupled, Shadowed
 from lockstep.kernels import naive, penalty, standard
+from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.sampling import sample
 from lockstep.separation import Separation, summary
 from lockstep.studies.nicholls2012.estimators import InverseGamma, NormalMean, NormalScore

@@ -10,7 +10,7 @@ from pathlib import Path
 from string import Template
 from typing import NamedTuple
 
-from lockstep.report.html import base_style, definitions, items
+from lockstep.results.report.html import base_style, definitions, items
 from lockstep.studies.nicholls2012.expected import CAVEAT
 from lockstep.studies.nicholls2012.table import COLUMNS, NEAR, Row
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from lockstep.coupling import Shadowed
+from lockstep.coupling.common_noise import Shadowed
 from lockstep.sampling import sample
 from lockstep.separation import first_passage, summary
 from lockstep.studies.nicholls2012.model import draw_target

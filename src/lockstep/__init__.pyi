@@ -1,0 +1,79 @@
+"""The public names of Lockstep and where they live: the one list, read by type checkers and by ``__init__.py``."""
+
+from lockstep import (
+    check as check,
+    estimators as estimators,
+    interop as interop,
+    models as models,
+    perfect as perfect,
+    ratios as ratios,
+    separation as separation,
+    subsampling as subsampling,
+)
+from lockstep.advice import advise as advise
+from lockstep.core.parts import part as part, static as static
+from lockstep.core.types import Estimate as Estimate, Info as Info, Noise as Noise, State as State
+from lockstep.core.version import __version__ as __version__
+from lockstep.core.warnings import LockstepWarning as LockstepWarning
+from lockstep.coupling import (
+    Coupled as Coupled,
+    MaximallyCoupled as MaximallyCoupled,
+    Pair as Pair,
+    Shadowed as Shadowed,
+)
+from lockstep.host.black_box import blackbox as blackbox
+from lockstep.kernels import (
+    Cycle as Cycle,
+    MetropolisHastings as MetropolisHastings,
+    Mixture as Mixture,
+    auxiliary_variable as auxiliary_variable,
+    bridged_exchange as bridged_exchange,
+    corrected as corrected,
+    exchange as exchange,
+    naive as naive,
+    noisy_exchange as noisy_exchange,
+    penalty as penalty,
+    poisson_product as poisson_product,
+    pseudo_marginal as pseudo_marginal,
+    randomized as randomized,
+    standard as standard,
+    subsampled as subsampled,
+    tunamh as tunamh,
+    universal as universal,
+)
+from lockstep.proposals import (
+    Component as Component,
+    CrankNicolson as CrankNicolson,
+    Finite as Finite,
+    Independent as Independent,
+    IndependentNormal as IndependentNormal,
+    IndependentStudent as IndependentStudent,
+    IndependentUniform as IndependentUniform,
+    RandomWalk as RandomWalk,
+    UniformWalk as UniformWalk,
+)
+from lockstep.ratios import (
+    Carried as Carried,
+    Estimated as Estimated,
+    Randomized as Randomized,
+    Universal as Universal,
+    involutions as involutions,
+    rules as rules,
+)
+from lockstep.ratios.involutions import (
+    Identity as Identity,
+    Mobius as Mobius,
+    Reflection as Reflection,
+    Transform as Transform,
+)
+from lockstep.ratios.randomizations import Density as Density, tempering as tempering
+from lockstep.sampling import (
+    Interrupted as Interrupted,
+    Run as Run,
+    RunDirectoryError as RunDirectoryError,
+    Starts as Starts,
+    Sweep as Sweep,
+    load as load,
+    sample as sample,
+    sweep as sweep,
+)

@@ -1,0 +1,1 @@
+"""Chains on their way: starts, adaptation, groups, executors, interruptions."""

@@ -1,0 +1,154 @@
+"""A run in groups of chains, each a task with a directory of its own."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from lockstep.chains.drive import Outcome, run_chains
+from lockstep.chains.executors import run_tasks
+from lockstep.chains.interrupt import Stop
+from lockstep.chains.task import Task
+from lockstep.core.precision import double_precision
+from lockstep.core.progress import Progress
+from lockstep.engine.compiled import Output
+from lockstep.engine.totals import Totals, together
+from lockstep.storage.archive import require_plain
+from lockstep.storage.directory import NAME, Record, open_run, read_record, write_changes
+from lockstep.storage.errors import RunDirectoryError
+from lockstep.storage.segments import last_segment
+from lockstep.storage.status import GROUPED, read_parts, status
+
+MOST_GROUPS = 64
+STOP = "stop"
+SECONDS_BETWEEN_LOOKS = 2.0  # at what tasks have written
+
+
+def is_grouped(directory: Path | None) -> bool:
+    """Whether a directory holds a run in groups."""
+    if directory is None or not (directory / NAME).is_file():
+        return False
+    return GROUPED in read_record(directory).configuration
+
+
+def run_groups(task: Task, executor: Any, progress: bool | None, is_collected: bool = True) -> Outcome:
+    """Run a task as groups of chains, on an executor or (None) one after the other in this process."""
+    began = time.perf_counter()
+    with ExitStack() as stack:
+        tasks = [task]
+        record: Record | None = None
+        # A run that was begun as one group stays one.
+        if task.directory is None or is_grouped(task.directory) or not (task.directory / NAME).exists():
+            width = -(-task.chains // MOST_GROUPS)
+            tasks = split(task, width)
+            if task.directory is not None:
+                with double_precision():
+                    configuration = task.configuration() | {GROUPED: width}
+                record = stack.enter_context(
+                    open_run(task.directory, configuration, task.about(), changed=task.changed)
+                )
+                (task.directory / STOP).unlink(missing_ok=True)
+                for one in tasks:
+                    require_plain(one.directory)  # type: ignore[arg-type]
+        shown = stack.enter_context(Progress(task.updates, "sampling", progress, _begun(tasks)))
+        error = None
+        try:
+            outcomes = run_all(tasks, executor, shown)
+        except Exception as raised:
+            if task.directory is None or isinstance(raised, RunDirectoryError):
+                raise
+            outcomes, error = [], raised
+        error = error or next((outcome.error for outcome in outcomes if outcome.error is not None), None)
+        if task.directory is not None and error is None:
+            if record is not None:
+                write_changes(task.directory, record)
+            (task.directory / STOP).unlink(missing_ok=True)
+    if error is not None and not is_collected:
+        raise error
+    outcome = _together(task, outcomes, is_collected)._replace(error=error)
+    if task.directory is not None:
+        return outcome
+    return outcome._replace(totals=dataclasses.replace(outcome.totals, seconds=time.perf_counter() - began))
+
+
+def split(task: Task, width: int) -> list[Task]:
+    """The groups of a run: which chains belong together depends on their number alone."""
+    directory = task.directory
+    return [
+        dataclasses.replace(
+            task,
+            first=first,
+            width=min(width, task.chains - first),
+            directory=None if directory is None else directory / f"group-{number:04d}",
+            stop_file=None if directory is None else directory / STOP,
+        )
+        for number, first in enumerate(range(0, task.chains, width))
+    ]
+
+
+def run_all(tasks: list[Task], executor: Any, shown: Progress, outer: Stop | None = None) -> list[Outcome]:
+    """The outcomes of tasks, in their order; incomplete ones where they were stopped."""
+    outcomes = [Outcome(None, Totals(), False)] * len(tasks)
+    with Stop(shown.is_shown, outer=outer) as stop:
+        if executor is None:
+            for i, one in enumerate(tasks):
+                outcomes[i] = run_chains(one, False, one.directory is None, stop)
+                shown.update(*_progress(tasks, outcomes))
+                if stop.is_wanted or not outcomes[i].is_complete:
+                    break
+            return outcomes
+
+        looked = 0.0
+
+        def watch() -> None:
+            nonlocal looked
+            if shown.is_shown and time.monotonic() - looked > SECONDS_BETWEEN_LOOKS:
+                shown.update(*_progress(tasks, outcomes))
+                looked = time.monotonic()
+
+        for i, outcome in run_tasks(tasks, executor, stop, watch):
+            outcomes[i] = outcome
+        shown.update(*_progress(tasks, outcomes))
+    return outcomes
+
+
+def _progress(tasks: list[Task], outcomes: list[Outcome]) -> tuple[int, str]:
+    """How many updates are done, by what tasks have returned or written, and the counts so far in words."""
+    found = [
+        outcome.totals if outcome.is_complete else _written(task) for task, outcome in zip(tasks, outcomes, strict=True)
+    ]
+    totals = together(found)
+    return min(totals.updates, sum(task.updates for task in tasks)), str(totals)
+
+
+def _begun(tasks: list[Task]) -> int:
+    return sum(_written(task).updates for task in tasks)
+
+
+def _written(task: Task) -> Totals:
+    if task.directory is None or not (task.directory / NAME).exists():
+        return Totals()
+    last = last_segment(task.directory)
+    return Totals() if last is None else last.totals
+
+
+def _together(task: Task, outcomes: list[Outcome], is_collected: bool) -> Outcome:
+    """One outcome of all groups, read from disk where they were written."""
+    totals = together(outcome.totals for outcome in outcomes)
+    is_complete = all(outcome.is_complete for outcome in outcomes)
+    if task.directory is not None:
+        found = status(task.directory)
+        draws = min(found.draws, task.draws)
+        return Outcome(read_parts(found.parts, draws) if draws and is_collected else None, found.totals, is_complete)
+    outputs = [outcome.output for outcome in outcomes if outcome.output is not None]
+    if not outputs or (not is_complete and len(outputs) < len(outcomes)):
+        return Outcome(None, totals, False)
+    draws = min(jax.tree.leaves(output)[0].shape[1] for output in outputs)
+    output = jax.tree.map(lambda *leaves: np.concatenate([leaf[:, :draws] for leaf in leaves]), *outputs)
+    return Outcome(Output(*output), totals, is_complete)

@@ -1,0 +1,59 @@
+"""The arguments of a run, checked, and its kernel fitted and adapted."""
+
+from __future__ import annotations
+
+import dataclasses
+from os import PathLike
+from typing import Any
+
+import jax.random as jr
+
+from lockstep.chains.adapt import DEFAULT_WARMUP, adapted
+from lockstep.chains.fit import fitted
+from lockstep.chains.task import Task
+from lockstep.core.arguments import MOST_SEED, flag, path_of, require_protocol, whole
+from lockstep.core.precision import double_precision
+from lockstep.core.types import Kernel
+from lockstep.host.callback import raised_here
+from lockstep.storage.comparison import require_choice
+
+MOST_STEPS = 2**38  # of a chain: cells of noise are numbered with 32 bits
+MOST_CHAINS = 2**24
+
+
+def make_task(
+    kernel: Any,
+    initial: Any,
+    draws: int,
+    chains: int,
+    seed: int,
+    warmup: int,
+    thin: int = 1,
+    directory: str | PathLike[str] | None = None,
+    adapt: bool = False,
+    progress: bool | None = False,
+    changed: str = "refuse",
+    on_error: str = "raise",
+) -> Task:
+    """The arguments of a run, checked, with its kernel fitted and adapted."""
+    changed = require_choice(changed)
+    require_protocol(kernel, Kernel, "kernel", "a kernel such as ls.standard(log_density, proposal)")
+    draws, chains = whole(draws, "draws", 1, MOST_STEPS), whole(chains, "chains", 1, MOST_CHAINS)
+    warmup, thin = whole(warmup, "warmup", 0, MOST_STEPS), whole(thin, "thin", 1, MOST_STEPS)
+    if warmup + draws * thin > MOST_STEPS:
+        raise ValueError(
+            f"draws is {draws:,}, which with thin={thin:,} and warmup={warmup:,} takes more updates of a chain than "
+            f"there is noise for, {MOST_STEPS:,}; take fewer"
+        )
+    seed = whole(seed, "seed", 0, most=MOST_SEED)
+    if on_error not in ("raise", "reject"):
+        raise ValueError(f'on_error is {on_error!r}; it must be "raise" or "reject"')
+    flag(progress, "progress", is_none_allowed=True)
+    path = None if directory is None else path_of(directory, "directory")
+    with double_precision(), raised_here():
+        key_start, _ = jr.split(jr.key(seed))
+        kernel, initial = fitted(kernel, initial, key_start, progress)
+        task = Task(kernel, initial, draws, chains, seed, warmup, thin, path, changed=changed, on_error=on_error)
+        if not flag(adapt, "adapt"):
+            return task
+        return adapted(dataclasses.replace(task, warmup=0, adaptation=warmup or DEFAULT_WARMUP), progress)

@@ -1,0 +1,184 @@
+"""Where chains begin, and the check that they can begin there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+
+from lockstep.core.arguments import shapes
+from lockstep.core.parts import is_floating, is_key, part
+from lockstep.core.precision import canonical
+from lockstep.core.types import Key, Position, describe, one_of
+from lockstep.coupling.common_noise import CoupledState, Pair
+from lockstep.coupling.names import require_names
+from lockstep.engine.bad_ratios import placed_kernels
+from lockstep.engine.choice import driver_of
+from lockstep.host.boxes import called_back
+from lockstep.host.functions import Function
+
+
+@part
+class Starts:
+    """A start for each chain: positions with a leading axis over the chains."""
+
+    positions: Position
+
+
+def initial_states(kernel: Any, initial: Any, chains: int, key: Key, first: int = 0, count: int | None = None) -> Any:
+    """States of all chains, from one position, a function of a key, or `Starts`; refused where no chain can start.
+
+    Of a group of the chains, the states of ``count`` of them beginning with ``first``.
+    """
+    positions = initial_positions(initial, chains, key, first, count)
+    _, key_memory = jr.split(key)
+    count = chains if count is None else count
+    return states_at(kernel, positions, initial, chain_keys(key_memory, np.arange(first, first + count)))
+
+
+def initial_positions(initial: Any, chains: int, key: Key, first: int = 0, count: int | None = None) -> Position:
+    """Where chains begin, with a leading axis; of a group of them, where these do."""
+    group = slice(first, chains if count is None else first + count)
+    return _positions(initial, chains, start_keys(key, chains), group)
+
+
+def states_at(kernel: Any, positions: Position, initial: Any, keys: Key) -> Any:
+    """The states of chains at their positions, which came from ``initial``; what is random in them from keys."""
+    chains = len(keys)
+    leaves = jax.tree.leaves(positions)
+    if not any(leaf.size for leaf in leaves):
+        raise ValueError(f"initial is {initial!r}, which holds no number; give a position")
+    if any(is_key(leaf) for leaf in leaves):
+        raise TypeError("initial is a random key; give a position, or a function of a key that draws one")
+    if isinstance(positions, Pair) and _shapes(positions.first) != _shapes(positions.second):
+        raise ValueError(
+            f"initial is a Pair of {shapes(positions.first)} and {shapes(positions.second)}; the positions of two "
+            f"coupled chains must be alike"
+        )
+    for leg in positions if isinstance(positions, Pair) else (positions,):
+        require_names(jax.tree.map(lambda leaf: leaf[0], leg))
+    _require_finite(positions, positions, chains, "initial holds {value} in the position", "give finite numbers")
+    _require_proposable(kernel, positions, chains, keys[0])
+    state = driver_of(kernel).init(kernel, positions, keys)
+    for one, known in _first_states(kernel, state, positions, keys):
+        message = f"{_remembered_name(one)} is {{value}} at the initial position"
+        remedy = "start where it is finite, inside the support"
+        _require_finite(known, positions, chains, message, remedy)
+    return state
+
+
+def _first_states(kernel: Any, state: Any, positions: Position, keys: Key) -> list[tuple[Any, Any]]:
+    """The kernels that a kernel is made of, each with its first state.
+
+    It is a part of the kernel's own, so that nothing is evaluated twice; but some forget what they evaluate: the
+    approximate kernel of a `Shadowed`, the kernels of a `Cycle` that share no memory.
+    """
+    simple = placed_kernels(kernel, positions)
+    if isinstance(state, CoupledState):
+        return list(zip((one for one, _ in simple), (state.first, state.second), strict=True))
+    if len(simple) == 1 or getattr(kernel, "is_memory_shared", False):
+        return [(simple[0][0], state)]
+    return [(one, driver_of(kernel).init(one, places, keys)) for one, places in simple]
+
+
+def like_initial_states(
+    kernel: Any, initial: Any, chains: int, key: Key, first: int = 0, count: int | None = None
+) -> Any:
+    """What looks like the states of all chains at their start, without a call of a black box: to read others from disk.
+
+    Where that cannot be seen without a call, the states themselves.
+    """
+    positions = initial_positions(initial, chains, key, first, count)
+    keys = chain_keys(jr.split(key)[1], first + np.arange(chains if count is None else count))
+    try:
+        like = jax.eval_shape(jax.vmap(called_back(kernel).init), positions, keys)
+    except (TypeError, jax.errors.JAXTypeError):
+        like = None
+    if like is None or any(is_key(leaf) for leaf in jax.tree.leaves(like)):
+        return initial_states(kernel, initial, chains, key, first, count)
+    return jax.tree.map(lambda leaf: driver_of(kernel).ARRAYS.zeros(leaf.shape, leaf.dtype), like)
+
+
+def _shapes(positions: Position) -> Any:
+    return jax.tree.structure(positions), [np.shape(leaf) for leaf in jax.tree.leaves(positions)]
+
+
+def _require_proposable(kernel: Any, positions: Position, chains: int, key: Key) -> None:
+    """What the proposals say of a position comes before what the users' functions make of it."""
+    for simple, places in placed_kernels(kernel, jax.tree.map(np.asarray, positions)):
+        jax.eval_shape(simple.proposal.noise, key, one_of(places, 0))
+        if hasattr(simple.proposal, "require_start"):
+            for chain in range(chains):
+                simple.proposal.require_start(one_of(places, chain))
+
+
+def _remembered_name(kernel: Any) -> str:
+    """The name of the user's function whose value a kernel remembers."""
+    ratio = getattr(kernel, "ratio", None)
+    evaluate = getattr(getattr(ratio, "base", None) or ratio, "evaluate", None)
+    return getattr(evaluate, "name", "the log density")
+
+
+@jax.jit
+def chain_keys(key: Key, numbers: Any) -> Key:
+    """The keys of chains with these numbers."""
+    return jax.vmap(lambda chain: jr.fold_in(key, chain))(numbers)
+
+
+def start_keys(key: Key, chains: int) -> Key:
+    """The keys of the positions at which chains begin; those of what they remember there are others."""
+    key_positions, _ = jr.split(key)
+    return chain_keys(key_positions, np.arange(chains))
+
+
+def _positions(initial: Any, chains: int, keys: Key, group: slice) -> Position:
+    if isinstance(initial, Starts):
+        positions = canonical(initial.positions, "initial")
+        for leaf in jax.tree.leaves(positions):
+            if leaf.ndim == 0 or leaf.shape[0] != chains:
+                raise ValueError(
+                    f"initial: Starts holds {shapes(positions)}; the first axis of each array must be the {chains} "
+                    f"chains"
+                )
+        return jax.tree.map(lambda leaf: leaf[group], positions)
+    if isinstance(initial, type):
+        raise TypeError(f"initial is the class {initial.__name__}; give a position, or an instance of it")
+    if callable(initial):
+        return canonical(jax.vmap(_repeatable(Function(initial, "initial")))(keys[group]), "initial")
+    position = canonical(initial, "initial")
+    return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (group.stop - group.start, *leaf.shape)), position)
+
+
+def _repeatable(function: Any) -> Any:
+    """The function, refused if it draws from another generator: all chains would then start at one place."""
+
+    def draw(key: Key) -> Position:
+        position = function(key)
+        if not any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(position)):
+            again = jax.tree.leaves(function(key))
+            if not all(
+                np.array_equal(a, b, equal_nan=True) for a, b in zip(jax.tree.leaves(position), again, strict=True)
+            ):
+                raise TypeError(
+                    "initial returned different positions for one key: what it draws does not come from its key. Draw "
+                    "it with jax.random"
+                )
+        return position
+
+    return draw
+
+
+def _require_finite(values: Any, positions: Position, chains: int, message: str, remedy: str) -> None:
+    for leaf in jax.tree.leaves(values):
+        if not is_floating(leaf):
+            continue
+        numbers = np.asarray(leaf).reshape(chains, -1)
+        is_bad = ~np.isfinite(numbers).all(axis=1)
+        if is_bad.any():
+            chain = int(np.argmax(is_bad))
+            value = numbers[chain][~np.isfinite(numbers[chain])][0]
+            where = f"{describe(one_of(positions, chain))} of chain {chain}"
+            raise ValueError(f"{message.format(value=value)} {where}; {remedy}")

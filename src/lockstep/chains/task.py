@@ -1,0 +1,71 @@
+"""A task: a group of chains of one run, always the same group, whoever computes it and wherever."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+from lockstep.chains.about import about
+from lockstep.chains.starts import Starts
+from lockstep.core.precision import canonical
+from lockstep.engine.totals import Totals
+from lockstep.storage.configuration import describe_model
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Task:
+    """Chains ``first`` to ``first + width - 1`` of a run of ``chains`` chains, and the directory that is theirs.
+
+    ``adaptation`` is how many updates of each chain went into learning the kernel before the first of these, and
+    ``learning`` what happened in them; ``changed`` says whether a run of another model is refused or goes on with this.
+    What becomes of errors (``on_error``) is no part of what the draws are a function of: a run that an error has
+    stopped may go on without it.
+    """
+
+    kernel: Any
+    initial: Any
+    draws: int
+    chains: int
+    seed: int
+    warmup: int
+    thin: int
+    directory: Path | None = None
+    first: int = 0
+    width: int | None = None
+    stop_file: Path | None = None
+    point: dict[str, str] | None = None
+    adaptation: int = 0
+    learning: Totals = dataclasses.field(default_factory=Totals)
+    changed: str = "refuse"
+    on_error: str = "raise"
+
+    @property
+    def count(self) -> int:
+        """How many chains the task has."""
+        return self.chains if self.width is None else self.width
+
+    @property
+    def updates(self) -> int:
+        """How many updates it takes, all its chains together."""
+        return (self.warmup + self.draws * self.thin) * self.count
+
+    def configuration(self) -> dict[str, Any]:
+        """What the draws are a function of. More draws extend a run: their number does not belong to it."""
+        is_positions = not callable(self.initial) or isinstance(self.initial, Starts)
+        initial = canonical(self.initial, "initial") if is_positions else self.initial
+        found: dict[str, Any] = {
+            "seed": self.seed,
+            "chains": self.chains,
+            "warmup": self.warmup,
+            "adaptation": self.adaptation,
+            "thin": self.thin,
+            "precision": "float64",
+        }
+        if self.width is not None:
+            found |= {"first chain": self.first, "chains of the group": self.width}
+        return found | describe_model(canonical(self.kernel, "kernel"), initial)
+
+    def about(self) -> dict[str, Any]:
+        """What a reader without the kernel would like to know of it."""
+        return about(self.kernel) | ({} if self.point is None else {"point": self.point})

@@ -1,0 +1,43 @@
+"""Double precision in a scope of its own, whatever the rest of the program uses."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Any, cast
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from lockstep.core.parts import is_key
+
+
+def double_precision() -> AbstractContextManager[Any]:
+    """The scope in which everything is computed; threads do not inherit it."""
+    return cast(AbstractContextManager[Any], jax.enable_x64(True))
+
+
+def canonical(tree: Any, name: str) -> Any:
+    """Leaves as strongly typed JAX arrays, floats in double precision, so that equal settings compile once.
+
+    What says of itself that it ``is_settled`` (the rows of large data) stays as it is.
+    """
+
+    def is_settled(node: Any) -> bool:
+        return getattr(node, "is_settled", False) is True
+
+    def convert(path: Any, leaf: Any) -> Any:
+        if is_key(leaf) or is_settled(leaf):
+            return leaf
+        try:
+            array = np.asarray(leaf)
+        except Exception as error:
+            raise TypeError(f"{name}{jax.tree_util.keystr(path)} is {leaf!r}, which is no array") from error
+        if array.dtype.kind not in "fiub":
+            raise TypeError(
+                f"{name}{jax.tree_util.keystr(path)} is {leaf!r} of dtype {array.dtype}; it must be real numbers, "
+                f"integers or booleans"
+            )
+        return jnp.asarray(array, np.float64 if array.dtype.kind == "f" else array.dtype)
+
+    return jax.tree_util.tree_map_with_path(convert, tree, is_leaf=is_settled)

@@ -1,0 +1,6 @@
+"""Two kernels driven by one noise."""
+
+from lockstep.coupling.common_noise import Coupled, CoupledInfo, CoupledState, Pair, Shadowed, ShadowedInfo
+from lockstep.coupling.maximal import MaximallyCoupled
+
+__all__ = ["Coupled", "CoupledInfo", "CoupledState", "MaximallyCoupled", "Pair", "Shadowed", "ShadowedInfo"]

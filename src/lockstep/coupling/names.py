@@ -1,0 +1,84 @@
+"""The components of positions by name."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from lockstep.coupling.common_noise import Pair
+
+
+class Component(NamedTuple):
+    """One number of a position: its name and its values, arrays (chains, draws) for each leg of a coupled run."""
+
+    name: str
+    legs: tuple[np.ndarray, ...]
+
+
+def components(run: Any) -> list[Component]:
+    """The components of all positions, in the order of their names."""
+    legs = run.positions if isinstance(run.positions, Pair) else (run.positions,)
+    arrays = [named_arrays(leg) for leg in legs]
+    found = []
+    for name, first in arrays[0].items():
+        for index in np.ndindex(first.shape[2:]):
+            label = name + (f"[{', '.join(map(str, index))}]" if index else "")
+            found.append(Component(label, tuple(leg[name][(slice(None), slice(None), *index)] for leg in arrays)))
+    return found
+
+
+def named_arrays(tree: Any) -> dict[str, np.ndarray]:
+    """The leaves of a tree by name; a position that is one array is called ``position``."""
+    found: dict[str, np.ndarray] = {}
+    for path, leaf in jax.tree_util.tree_flatten_with_path(tree)[0]:
+        name = _name(path)
+        if name in found:
+            raise ValueError(f"two components of the position are called {name!r}; rename one of them")
+        found[name] = np.asarray(leaf)
+    return found
+
+
+def require_names(position: Any) -> None:
+    """Refuse, before a run starts, names under which a component would be lost, or could not be stored or shown."""
+    names: dict[str, Any] = {}
+    for path, leaf in jax.tree_util.tree_flatten_with_path(position)[0]:
+        name, where = _name(path), f"initial{jax.tree_util.keystr(path)}"
+        if name in names:
+            raise ValueError(
+                f"{where} and initial{names[name][0]} are both called {name!r} in summaries and files; rename one of "
+                f"them"
+            )
+        if problem := _problem(name, path):
+            raise ValueError(f"{where}: a component cannot be called {name!r}, {problem}; rename it")
+        names[name] = jax.tree_util.keystr(path), np.ndim(leaf)
+    for name, (where, dimensions) in names.items():
+        taken = [other for other in names if dimensions and other.startswith((f"{name}[", f"{name}_dim_"))]
+        if taken:
+            raise ValueError(
+                f"initial: {taken[0]!r} is what an entry or an axis of initial{where} is called in summaries and "
+                f"files; rename it"
+            )
+
+
+def _problem(name: str, path: tuple[Any, ...]) -> str | None:
+    """What is wrong with a name."""
+    if name in ("chain", "draw"):
+        return "which is what ArviZ calls an axis of every array"
+    if any(mark in name for mark in "/\\") or name.startswith("."):
+        return "which would be a path in a file"
+    if any(not str(_key(key)).isprintable() or not str(_key(key)) for key in path):
+        return "whose letters cannot all be shown"
+    return None
+
+
+def _key(key: Any) -> Any:
+    return getattr(key, "name", getattr(key, "key", getattr(key, "idx", key)))
+
+
+def _name(path: tuple[Any, ...]) -> str:
+    name = "_".join(str(_key(key)) for key in path) or "position"
+    # No escape sequences of a terminal, whatever a file says.
+    name = "".join(letter if letter.isprintable() else f"<{ord(letter):#x}>" for letter in name)
+    return f"position_{name}" if name[0].isdigit() else name

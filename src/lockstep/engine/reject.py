@@ -1,0 +1,105 @@
+"""Kernels that reject a candidate whose evaluation raises, instead of ending the run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import jax
+import numpy as np
+
+from lockstep.core.parts import choose, part
+from lockstep.core.types import Info, Key, Position, Proposal, Ratio, Shape, State
+from lockstep.host.black_box import replaced
+from lockstep.host.boxes import boxes, map_boxes
+from lockstep.host.callback import on_host
+from lockstep.host.failures import Failures, close_slot, open_slot, slot_of
+from lockstep.kernels.metropolis_hastings import MetropolisHastings
+
+
+@part
+class Rejecting:
+    """A kernel in which a log ratio is minus infinity where a black box raised an exception on the way to it.
+
+    Interpreted, the exception is caught. Compiled, the callback notes it in a slot, and the kernel asks there after its
+    log ratio is computed: all chains of a batch then stay where they are, since one call served them all.
+    """
+
+    kernel: MetropolisHastings
+    slot: Any
+
+    def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
+        return self.kernel.noise(key, position, shape)
+
+    def init(self, position: Position, key: Key | None = None) -> State:
+        """The state at a position; a function that raises there is an error."""
+        return self.kernel.init(position, key)
+
+    def move(self, state: State, noise: Any) -> tuple[State, Info]:
+        if isinstance(noise[2], np.generic):
+            return self._interpreted(state, noise)
+        kernel = map_boxes(lambda box: replaced(box, slot=self.slot), self.kernel)
+        moved, info = kernel.move(state, noise)
+        has_failed = on_host(_ask, jax.ShapeDtypeStruct((), np.bool_), self.slot, info.log_ratio)
+        return choose(has_failed, state, moved), Info(
+            info.is_accepted & ~has_failed,
+            choose(has_failed, -np.inf, info.log_ratio),
+            info.is_finite | has_failed,
+            None if info.is_violated is None else info.is_violated & ~has_failed,
+        )
+
+    def _interpreted(self, state: State, noise: Any) -> tuple[State, Info]:
+        try:
+            return self.kernel.move(state, noise)
+        except Exception as error:
+            slot = slot_of(self.slot)
+            slot.fail(error)
+            slot.asked(1)
+        is_violated = np.False_ if getattr(self.ratio, "can_be_violated", False) else None
+        return state, Info(np.False_, np.float64(-np.inf), np.True_, is_violated)
+
+    def step(self, rng_key: Key, state: State) -> tuple[State, Info]:
+        return self.move(state, self.noise(rng_key, state.position))
+
+    @property
+    def proposal(self) -> Proposal:
+        return self.kernel.proposal
+
+    @property
+    def ratio(self) -> Ratio:
+        return self.kernel.ratio
+
+    @property
+    def is_memory_random(self) -> bool:
+        return self.kernel.is_memory_random
+
+    @property
+    def exact_when(self) -> str | None:
+        return self.kernel.exact_when
+
+
+def _ask(slots: np.ndarray, log_ratios: np.ndarray) -> np.ndarray:
+    """Whether the candidates of a batch are to be rejected; the log ratios are there so that this comes after them."""
+    return np.full(len(log_ratios), slot_of(slots).asked(len(log_ratios)))
+
+
+@contextmanager
+def rejecting(kernel: Any) -> Iterator[tuple[Any, Failures]]:
+    """The kernel with every accept/reject that has a black box rejecting what fails, and the record of failures."""
+    failures, slots = Failures(), list[int]()
+
+    def is_simple(node: Any) -> bool:
+        return isinstance(node, MetropolisHastings)
+
+    def convert(node: Any) -> Any:
+        if not is_simple(node) or not boxes(node):
+            return node
+        slots.append(open_slot(failures))
+        return Rejecting(node, np.uint32(slots[-1]))
+
+    try:
+        yield jax.tree.map(convert, kernel, is_leaf=is_simple), failures
+    finally:
+        for slot in slots:
+            close_slot(slot)

@@ -1,0 +1,201 @@
+"""Kernels on one state, in turn or at random: component-wise updates."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+
+from lockstep.core.arguments import real_numbers, require_protocol
+from lockstep.core.parts import choose, is_alike, is_concrete, part, set_field, static
+from lockstep.core.types import Array, Kernel, Key, Memory, Position, Shape, State
+from lockstep.ratios import Carried, Estimated, Randomized, Universal
+
+
+@part
+class Cycle:
+    """Apply kernels one after the other, each to the state that the one before has left.
+
+    *Exact when* every kernel is, for the same target.
+
+    Kernels that carry the same log density share its memory. Otherwise each evaluates its own memory anew, which is
+    refused for kernels that remember a random estimate: to refresh it would change their target. The `Info` of a cycle
+    has a last axis over the kernels.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp, lockstep as ls
+    >>> def log_density(position):
+    ...     return -0.5 * position["mean"] ** 2 - jnp.exp(position["log_scale"]) + position["log_scale"]
+    >>> moves = [ls.Component("mean", ls.RandomWalk(1.0)), ls.Component("log_scale", ls.RandomWalk(0.5))]
+    >>> kernel = ls.Cycle([ls.standard(log_density, move) for move in moves])
+    >>> run = ls.sample(kernel, {"mean": 0.0, "log_scale": 0.0}, draws=100, chains=2, seed=1)
+    >>> run.info.is_accepted.shape
+    (2, 100, 2)
+    """
+
+    kernels: Any
+    is_memory_shared: bool = static(init=False, default=False)
+
+    def __post_init__(self) -> None:
+        # A cycle within a cycle is one longer cycle.
+        nested = (k.kernels if isinstance(k, Cycle) else (k,) for k in _kernels(self.kernels, "Cycle"))
+        set_field(self, "kernels", tuple(itertools.chain.from_iterable(nested)))
+        set_field(self, "is_memory_shared", _share_memory(self.kernels, "Cycle"))
+
+    def noise(self, key: Key, position: Position, shape: Shape = ()) -> tuple[Any, ...]:
+        keys = jr.split(key, len(self.kernels))
+        return tuple(kernel.noise(k, position, shape) for kernel, k in zip(self.kernels, keys, strict=True))
+
+    def init(self, position: Position, key: Key | None = None) -> State:
+        return State(position, _initial_memory(self, position, key))
+
+    def move(self, state: State, noise: tuple[Any, ...]) -> tuple[State, Any]:
+        infos = []
+        for kernel, kernel_noise in zip(self.kernels, noise, strict=True):
+            state, info = _move_one(self, kernel, state, kernel_noise)
+            infos.append(info)
+        return state, jax.tree.map(_stack, *infos)
+
+    def step(self, rng_key: Key, state: State) -> tuple[State, Any]:
+        return self.move(state, self.noise(rng_key, state.position))
+
+    is_memory_random = property(lambda self: _is_any_random(self.kernels))
+    exact_when = property(lambda self: _all_exact(self.kernels))
+    ratios = property(lambda self: _ratios(self.kernels))
+
+
+@part
+class Mixture:
+    """Apply one of several kernels, chosen at random with fixed weights, whatever the state.
+
+    *Exact when* every kernel is, for the same target. Memory is shared as in `Cycle`.
+
+    Parameters
+    ----------
+    kernels
+        The kernels.
+    weights
+        Their probabilities, one each; equal if left out.
+    """
+
+    kernels: Any
+    weights: Any = None
+    is_memory_shared: bool = static(init=False, default=False)
+
+    def __post_init__(self) -> None:
+        set_field(self, "kernels", _kernels(self.kernels, "Mixture"))
+        lengths = {len(kernel.kernels) if isinstance(kernel, Cycle) else 0 for kernel in self.kernels}
+        if len(lengths) > 1:
+            raise ValueError("Mixture: its kernels are cycles of different lengths; give cycles of one length, or none")
+        set_field(self, "is_memory_shared", _share_memory(self.kernels, "Mixture"))
+        count = len(self.kernels)
+        weights = np.full(count, 1 / count) if self.weights is None else self.weights
+        if is_concrete(weights):
+            weights = real_numbers(weights, "weights of Mixture")
+            if weights.shape != (count,) or not np.all(weights > 0) or not np.isclose(weights.sum(), 1):
+                raise ValueError(
+                    f"weights of Mixture are {weights.tolist()}; give {count} positive numbers that sum to 1"
+                )
+        set_field(self, "weights", weights)
+
+    def noise(self, key: Key, position: Position, shape: Shape = ()) -> tuple[Array, tuple[Any, ...]]:
+        key_choice, *keys = jr.split(key, len(self.kernels) + 1)
+        choice = jr.choice(key_choice, len(self.kernels), shape, p=jnp.asarray(self.weights))
+        return choice, tuple(kernel.noise(k, position, shape) for kernel, k in zip(self.kernels, keys, strict=True))
+
+    def init(self, position: Position, key: Key | None = None) -> State:
+        return State(position, _initial_memory(self, position, key))
+
+    def move(self, state: State, noise: tuple[Array, tuple[Any, ...]]) -> tuple[State, Any]:
+        choice, noises = noise
+        if isinstance(choice, np.generic):
+            return _move_one(self, self.kernels[int(choice)], state, noises[int(choice)])
+        result = _move_one(self, self.kernels[0], state, noises[0])
+        for index, (kernel, kernel_noise) in enumerate(zip(self.kernels[1:], noises[1:], strict=True), start=1):
+            result = choose(choice == index, _move_one(self, kernel, state, kernel_noise), result)
+        return result
+
+    def step(self, rng_key: Key, state: State) -> tuple[State, Any]:
+        return self.move(state, self.noise(rng_key, state.position))
+
+    is_memory_random = property(lambda self: _is_any_random(self.kernels))
+    exact_when = property(lambda self: _all_exact(self.kernels))
+    ratios = property(lambda self: _ratios(self.kernels))
+
+
+def _stack(*leaves: Array) -> Array:
+    return np.array(leaves) if all(isinstance(leaf, np.generic) for leaf in leaves) else jnp.stack(leaves)
+
+
+def _kernels(kernels: Any, name: str) -> tuple[Kernel, ...]:
+    kernels = tuple(kernels) if isinstance(kernels, (list, tuple)) else (kernels,)
+    if not kernels:
+        raise ValueError(f"{name} needs at least one kernel; got none")
+    for kernel in kernels:
+        require_protocol(kernel, Kernel, f"each of the kernels of {name}", "a kernel such as ls.standard(...)")
+        if getattr(kernel, "is_coupling", False):
+            raise TypeError(f"{name} cannot be made of a {type(kernel).__name__}; compose the kernels that it couples")
+    return kernels
+
+
+def _ratios(kernels: tuple[Any, ...]) -> list[Any]:
+    return [
+        ratio for kernel in kernels for ratio in getattr(kernel, "ratios", None) or [getattr(kernel, "ratio", kernel)]
+    ]
+
+
+def _remembered(ratio: Any) -> Any:
+    """What makes the memory of a ratio: two ratios with equal ones remember the same number."""
+    if isinstance(ratio, Randomized):
+        return () if ratio.base is None else _remembered(ratio.base)
+    if isinstance(ratio, (Estimated, Universal)):
+        return ()
+    return (ratio.evaluate, ratio.correlation) if isinstance(ratio, Carried) else ratio
+
+
+def _share_memory(kernels: tuple[Any, ...], name: str) -> bool:
+    first, *others = (_remembered(ratio) for ratio in _ratios(kernels))
+    is_shared = all(_is_same(first, other) for other in others)
+    if not is_shared and _is_any_random(kernels):
+        raise ValueError(
+            f"{name}: a kernel that remembers a random estimate (pseudo-marginal, auxiliary variable) can only be "
+            f"composed with kernels that carry the very same estimate; give each the same log_estimate and draw"
+        )
+    return is_shared
+
+
+def _is_same(first: Any, second: Any) -> bool:
+    leaves, others = jax.tree.leaves(first), jax.tree.leaves(second)
+    return is_alike(first, second) and all(
+        a is b or (isinstance(a, float) and isinstance(b, float) and a == b)
+        for a, b in zip(leaves, others, strict=True)
+    )
+
+
+def _is_any_random(kernels: tuple[Any, ...]) -> bool:
+    return any(getattr(kernel, "is_memory_random", True) for kernel in kernels)
+
+
+def _all_exact(kernels: tuple[Any, ...]) -> str | None:
+    conditions = [getattr(kernel, "exact_when", None) for kernel in kernels]
+    if None in conditions:
+        return None
+    special = list(dict.fromkeys(str(c) for c in conditions if c != "always"))
+    return "; and ".join(special) or "always"
+
+
+def _initial_memory(composed: Any, position: Position, key: Key | None) -> Memory:
+    return composed.kernels[0].init(position, key).memory if composed.is_memory_shared else ()
+
+
+def _move_one(composed: Any, kernel: Any, state: State, noise: Any) -> tuple[State, Any]:
+    start = state if composed.is_memory_shared else kernel.init(state.position)
+    moved, info = kernel.move(start, noise)
+    if info.is_violated is None and any(isinstance(ratio, Universal) for ratio in composed.ratios):
+        info = info._replace(is_violated=np.bool_(False))
+    return (moved if composed.is_memory_shared else State(moved.position, ())), info

@@ -1,0 +1,118 @@
+"""Whether the chains of a run have moved, and agree; if not, what would help this kernel."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lockstep.coupling.common_noise import ShadowedInfo
+from lockstep.engine.bad_ratios import infos
+
+GOOD_RHAT = 1.01
+GOOD_ESS = 400
+LONG = 50  # draws in one state that are worth a word, if they are also a large share,
+LARGE_SHARE = 0.05
+SMALL_SHARE = 0.01  # or a smaller one that this acceptance rate does not explain
+CHANCE = 1e-3
+LOW_ACCEPTANCE, HIGH_ACCEPTANCE = 0.1, 0.7
+
+
+class Stay(NamedTuple):
+    """The longest time that one chain spent in one state."""
+
+    chain: int
+    draws: int
+    share: float
+    is_for_good: bool
+
+
+def is_suspicious(column: str, value: Any) -> bool:
+    """Whether a number of the table of diagnostics needs attention; NaN does."""
+    if column == "r_hat":
+        return not value <= GOOD_RHAT
+    return column.startswith("ess") and not value >= GOOD_ESS
+
+
+def problems(run: Any, table: Any) -> list[str]:
+    """What keeps the draws from being used, the worst first."""
+    stays = [stay for stay in longest_stays(run) if _is_stuck(stay, run)]
+    helps = run.about.get("remedy") or "take smaller steps"
+    said = [_told(max(stays, key=lambda stay: stay.draws), len(stays), run, helps)] if stays else []
+    still = [label for label in table.index if np.isnan(table.loc[label, "ess_bulk"])]
+    if still and run.draws >= 4:
+        few = ", ".join(map(str, still[:4])) + (f" and {len(still) - 4} more" if len(still) > 4 else "")
+        said.append(
+            f"{few} never moved: an effective sample size, R-hat and Monte Carlo error of it do not exist; {helps}, "
+            f"unless it is meant to be constant"
+        )
+    elif run.draws < 4:
+        said.append(f"{run.draws} draws of a chain are too few for R-hat and effective sample sizes: take more draws")
+    unconverged = []
+    label, value = _worst(table, ["r_hat"])
+    if value > GOOD_RHAT:
+        unconverged.append(f"R-hat is {value:.3f} (of {label}): the chains do not agree with one another")
+    label, value = _worst(table, ["ess_bulk", "ess_tail"])
+    if value < GOOD_ESS:
+        unconverged.append(f"the effective sample size is only {value:,.0f} (of {label}), fewer than {GOOD_ESS}")
+    if unconverged:
+        said.append("; ".join([*unconverged, "the chains stick, see above" if stays else _advice(run, helps)]))
+    return said
+
+
+def good_news(table: Any) -> list[str]:
+    """That the chains agree, if they do."""
+    (of_rhat, rhat), (_, size) = _worst(table, ["r_hat"]), _worst(table, ["ess_bulk", "ess_tail"])
+    if not (rhat <= GOOD_RHAT and size >= GOOD_ESS):
+        return []
+    return [f"R-hat is at most {rhat:.3f} (of {of_rhat}), and the effective sample size at least {size:,.0f}"]
+
+
+def longest_stays(run: Any) -> list[Stay]:
+    """The longest time in one state, of each chain; of coupled chains, of both."""
+    legs = list(infos(run.info))
+    found = []
+    for leg in legs[:1] if isinstance(run.info, ShadowedInfo) else legs:
+        has_moved = np.asarray(leg.is_accepted).reshape(run.chains, run.draws, -1)
+        for chain, moves in enumerate(has_moved):
+            arrivals = np.flatnonzero(moves.any(axis=1))
+            draws = int(np.diff(np.concatenate([[0], arrivals, [run.draws]])).max())
+            found.append(Stay(chain, draws, draws / run.draws, not arrivals.size))
+    return found
+
+
+def _is_stuck(stay: Stay, run: Any) -> bool:
+    if stay.is_for_good:
+        return run.draws * run.thin >= LONG
+    # How many such times this acceptance rate would make by chance.
+    by_chance = run.draws * (1 - min(run.acceptance, 1.0)) ** (stay.draws * run.thin)
+    is_strange = stay.share >= SMALL_SHARE and by_chance < CHANCE
+    return stay.draws >= LONG and (stay.share >= LARGE_SHARE or is_strange)
+
+
+def _told(worst: Stay, count: int, run: Any, helps: str) -> str:
+    others = "" if count == 1 else f" ({count} chains stick)"
+    if worst.is_for_good:
+        return f"chain {worst.chain} never moved in {run.draws * run.thin:,} updates{others}: {helps}"
+    return (
+        f"chain {worst.chain} stood in one state for {worst.draws:,} of {run.draws:,} draws ({worst.share:.1%}, at "
+        f"acceptance {run.acceptance:.3f}){others}: {helps}"
+    )
+
+
+def _advice(run: Any, helps: str) -> str:
+    """What to do about chains that disagree or are too short, and do not stick."""
+    if run.acceptance < LOW_ACCEPTANCE:
+        return helps
+    if run.acceptance > HIGH_ACCEPTANCE and "smaller steps" in helps:
+        return f"run longer, with larger steps (the acceptance is {run.acceptance:.2f})"
+    return "run longer; chains that still disagree then have found different modes"
+
+
+def _worst(table: Any, columns: list[str]) -> tuple[str, float]:
+    """The component whose diagnostic is worst, and its value; NaN if there is none."""
+    values = table[columns].max(axis=1) if columns == ["r_hat"] else table[columns].min(axis=1)
+    if values.isna().all():
+        return "", float("nan")
+    label = values.idxmax() if columns == ["r_hat"] else values.idxmin()
+    return str(label), float(values[label])

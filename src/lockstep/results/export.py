@@ -1,0 +1,56 @@
+"""Runs as netCDF files and Zarr stores."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+from lockstep.storage.archive import temporary_of
+from lockstep.storage.errors import StorageError
+from lockstep.coupling.names import named_arrays
+
+
+def to_netcdf(run: Any, path: Path) -> Path:
+    """Write a run as one netCDF file, whole or not at all."""
+    _require_package("h5netcdf")
+    temporary = temporary_of(path)
+    try:
+        _plain(run).to_netcdf(temporary, engine="h5netcdf")
+        temporary.replace(path)
+    except OSError as error:
+        raise StorageError(f"{path} could not be written ({error.strerror or error})") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+    return path
+
+
+def to_zarr(run: Any, path: Path) -> Path:
+    """Write a run as a Zarr store, a directory."""
+    _require_package("zarr")
+    if path.exists():
+        raise StorageError(f"{path} exists already; give another path, or remove it first")
+    temporary = temporary_of(path)
+    try:
+        _plain(run).to_zarr(temporary, consolidated=True, zarr_format=2)
+        temporary.replace(path)
+    except OSError as error:
+        raise StorageError(f"{path} could not be written ({error.strerror or error})") from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    return path
+
+
+def _plain(run: Any) -> Any:
+    """The run as a DataTree; names that could lead out of a store are refused."""
+    for name in (*named_arrays(run.positions), *named_arrays(run.info)):
+        if "/" in name or "\\" in name or name.startswith("."):
+            raise StorageError(f"the position has a part named {name!r}, which no file can hold; rename it")
+    return run.to_datatree()
+
+
+def _require_package(name: str) -> None:
+    try:
+        __import__(name)
+    except ImportError:
+        raise ImportError(f"this export needs {name}; install it with `pip install 'lockstep-mcmc[export]'`") from None

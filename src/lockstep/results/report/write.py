@@ -1,0 +1,109 @@
+"""Write the page of a run."""
+
+from __future__ import annotations
+
+import html
+import json
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from lockstep.core.version import __version__
+from lockstep.core.arguments import path_of, require_run
+from lockstep.core.parts import show
+from lockstep.results.report.content import MOST_COMPONENTS, plots
+from lockstep.results.report.html import base_style, definitions, items, resource
+from lockstep.storage.archive import commit
+from lockstep.results.convergence import is_suspicious
+from lockstep.coupling.names import components
+from lockstep.results.table import number
+
+MOST_ROWS = 200
+
+
+def write_report(run: Any, path: Any) -> Path:
+    """Write a self-contained HTML page about a run, and return where it is.
+
+    Findings in plain words come first; then traces with linked zoom, densities, ranks, acceptance, separations and
+    coalescences of coupled chains, and the table of diagnostics. The page needs no network.
+
+    Parameters
+    ----------
+    run
+        What `ls.sample` or `ls.load` returned.
+    path
+        The file to write; in a directory, ``report.html``.
+    """
+    require_run(run)
+    path = path_of(path, "path")
+    path = path / "report.html" if path.is_dir() else path
+    summary = run.summary()
+    page = Template(resource("page.html")).substitute(
+        style=base_style() + resource("page.css"),
+        title=html.escape(_title(run)),
+        lead=html.escape(_lead(run)),
+        findings=items(map(_sentence, summary.findings)),
+        table=_table(summary.table),
+        facts=definitions(_facts(run)),
+        # Nothing in the data can end the script, or begin another.
+        data=json.dumps(plots(run), allow_nan=False).replace("<", r"\u003c"),
+        script=resource("plots.js"),
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    commit(path, lambda file: file.write(page.encode()))  # a link is replaced, never followed
+    return path
+
+
+def _title(run: Any) -> str:
+    kernel = getattr(run, "kernel", None)
+    names = {"Coupled": "Two coupled chains", "Shadowed": "An exact chain and its shadow"}
+    return names.get(type(kernel).__name__, "A run") + " in Lockstep"
+
+
+def _lead(run: Any) -> str:
+    thinned = f", thinned by {run.thin}" if run.thin > 1 else ""
+    pairs = "pairs of chains" if type(run.info).__name__ == "CoupledInfo" else "chains"
+    return (
+        f"{run.chains} {pairs if run.chains > 1 else pairs.replace('chains', 'chain').replace('pairs', 'pair')} × "
+        f"{run.draws:,} draws{thinned}; acceptance {run.acceptance:.2f}."
+    )
+
+
+def _table(table: Any) -> str:
+    """The diagnostics, a row for each component; numbers that need attention stand out."""
+    heads = "".join(f"<th scope='col'>{html.escape(str(name))}</th>" for name in table.columns)
+    rows = []
+    for label, row in table.head(MOST_ROWS).iterrows():
+        cells = "".join(
+            f'<td data-name="{html.escape(name)}"{_kind(name, value)}>{html.escape(number(name, value, row))}</td>'
+            for name, value in row.items()
+        )
+        rows.append(f"<tr><th scope='row'>{html.escape(str(label))}</th>{cells}</tr>")
+    more = f"<p>{len(table) - MOST_ROWS:,} more rows are left out.</p>" if len(table) > MOST_ROWS else ""
+    body = "\n".join(rows)
+    return f"<table><thead><tr><th></th>{heads}</tr></thead>\n<tbody>{body}</tbody></table>{more}"
+
+
+def _kind(column: Any, value: Any) -> str:
+    return ' class="far"' if is_suspicious(str(column), value) else ""
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
+
+
+def _facts(run: Any) -> dict[str, str]:
+    kernel = getattr(run, "kernel", None)
+    count = len(components(run))
+    facts = {
+        "kernel": show(kernel) if kernel is not None else "not kept with the run",
+        "chains": f"{run.chains}, of {run.draws:,} draws each",
+        "warm-up": f"{run.warmup:,} updates",
+        "thinning": f"{run.thin} update{'s' * (run.thin > 1)} a draw",
+        "seed": str(run.seed),
+        "time": f"{run.seconds:,.1f} s",
+        "version": f"Lockstep {__version__}",
+    }
+    if count > MOST_COMPONENTS:
+        facts["plots"] = f"of the first {MOST_COMPONENTS} of {count} components"
+    return facts

@@ -1,0 +1,132 @@
+"""The result of `ls.sample`."""
+
+from __future__ import annotations
+
+import dataclasses
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from lockstep.core.version import __version__
+from lockstep.core.arguments import path_of
+from lockstep.coupling.common_noise import Pair
+from lockstep.coupling.names import named_arrays
+from lockstep.engine.bad_ratios import infos
+from lockstep.chains.about import about
+from lockstep.results.summary import Summary, summarize
+from lockstep.core.types import Position
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class Run:
+    """Draws and what is known of them.
+
+    Attributes
+    ----------
+    positions
+        The draws, with the structure of a position; arrays of shape (chains, draws, ...).
+    info
+        What happened: `Info` of arrays (chains, draws). With ``thin > 1`` flags are counts over the interval of a draw.
+    kernel
+        The kernel that made it; None in a run that was loaded from disk.
+    directory
+        Where the run is kept; None if it is only in memory.
+    about
+        What is known of the kernel: its text, when it is exact, and else the order of its error.
+    changes
+        Where the run went on with another model (``changed="accept"``), and what differed, in words.
+    failed, failure
+        With ``on_error="reject"``: how many candidates were rejected because their evaluation raised an exception (the
+        warm-up included), and the first exception as a text: a line that names it, and its traceback.
+    """
+
+    positions: Position
+    info: Any
+    kernel: Any
+    seed: int
+    warmup: int
+    thin: int
+    seconds: float
+    directory: Path | None = None
+    stored_about: dict[str, Any] | None = None
+    changes: tuple[str, ...] = ()
+    failed: int = 0
+    failure: str | None = None
+    kept: dict[int, Any] = dataclasses.field(default_factory=dict, init=False)  # predictions, by the number of draws
+
+    @property
+    def about(self) -> dict[str, Any]:
+        return about(self.kernel) if self.stored_about is None else self.stored_about
+
+    @property
+    def chains(self) -> int:
+        return int(jax.tree.leaves(self.positions)[0].shape[0])
+
+    @property
+    def draws(self) -> int:
+        return int(jax.tree.leaves(self.positions)[0].shape[1])
+
+    @property
+    def acceptance(self) -> float:
+        """The share of accepted candidates."""
+        accepted = [leg.is_accepted / self.thin for leg in infos(self.info)]
+        return float(np.mean([np.mean(share) for share in accepted]))
+
+    def to_datatree(self) -> Any:
+        """The run as an xarray DataTree for ArviZ: ``posterior`` and ``sample_stats``.
+
+        Of coupled chains the first is the ``posterior`` and the second the ``reference_posterior``.
+        """
+        import arviz_base
+
+        legs = self.positions if isinstance(self.positions, Pair) else (self.positions,)
+        groups = {
+            name: named_arrays(leg) for name, leg in zip(("posterior", "reference_posterior"), legs, strict=False)
+        }
+        groups["sample_stats"] = named_arrays(self.info)
+        return arviz_base.from_dict(groups, attrs={"/": self._attributes()})
+
+    def to_netcdf(self, path: str | PathLike[str]) -> Path:
+        """Write the run as a netCDF file, which ArviZ, xarray and R can read."""
+        from lockstep.results.export import to_netcdf
+
+        return to_netcdf(self, path_of(path, "path"))
+
+    def to_zarr(self, path: str | PathLike[str]) -> Path:
+        """Write the run as a Zarr store (needs ``pip install lockstep-mcmc[export]``)."""
+        from lockstep.results.export import to_zarr
+
+        return to_zarr(self, path_of(path, "path"))
+
+    def summary(self) -> Summary:
+        """Means, standard deviations, ESS and R-hat of every component, and whether the kernel is exact."""
+        return summarize(self)
+
+    def report(self, path: Any) -> Any:
+        """Write a self-contained HTML page about the run, and return its path; in a directory, ``report.html``."""
+        from lockstep.results.report import write_report
+
+        return write_report(self, path)
+
+    def __repr__(self) -> str:
+        thinned = f", thinned by {self.thin}" if self.thin > 1 else ""
+        warmup = f" after {self.warmup:,} updates of warm-up" if self.warmup else ""
+        return (
+            f"Run of {self.chains} chains × {self.draws:,} draws{thinned}{warmup}, seed {self.seed}: "
+            f"acceptance {self.acceptance:.2f}, {self.seconds:.2f} s\n  kernel: {self.about['kernel']}\n  positions: "
+            + ", ".join(f"{name} {array.shape}" for name, array in named_arrays(self.positions).items())
+        )
+
+    def _attributes(self) -> dict[str, Any]:
+        return {
+            "inference_library": "lockstep",
+            "inference_library_version": __version__,
+            "kernel": self.about["kernel"],
+            "seed": self.seed,
+            "warmup": self.warmup,
+            "thin": self.thin,
+            "sampling_time": self.seconds,
+        }

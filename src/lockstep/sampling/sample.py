@@ -1,0 +1,138 @@
+"""``ls.sample``: run chains of a kernel and keep their draws."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import Any
+
+from lockstep.chains.drive import Outcome, run_chains
+from lockstep.chains.groups import is_grouped, run_groups
+from lockstep.chains.interrupt import stopped
+from lockstep.chains.prepare import make_task
+from lockstep.chains.task import Task
+from lockstep.core.precision import canonical, double_precision
+from lockstep.engine.bad_ratios import warn_of_ratios
+from lockstep.results.run import Run
+from lockstep.storage.directory import changes_in
+
+
+def sample(
+    kernel: Any,
+    initial: Any,
+    draws: int = 1000,
+    chains: int = 4,
+    seed: int = 0,
+    warmup: int = 0,
+    thin: int = 1,
+    directory: str | PathLike[str] | None = None,
+    executor: Any = None,
+    progress: bool | None = None,
+    adapt: bool = False,
+    changed: str = "refuse",
+    on_error: str = "raise",
+) -> Run:
+    """Run chains of a kernel and keep their draws.
+
+    Everything is computed in double precision, in a scope of its own. The noise of a step depends on the seed, the
+    chain and the step alone; a longer run begins with the draws of a shorter one.
+
+    Ctrl-C stops at the end of a block of about a second and raises `ls.Interrupted` (a ``KeyboardInterrupt``), whose
+    ``run`` holds the draws so far. So does the ``run`` of whatever a function of the kernel raises in the middle of a
+    run; it is None if there are no draws yet.
+
+    Parameters
+    ----------
+    kernel
+        What `ls.standard`, `ls.penalty`, `ls.exchange`, … return, or any kernel with ``noise``, ``init`` and ``move``.
+    initial
+        A position for all chains, a function of a random key that draws one, or ``ls.Starts(positions)`` with a
+        leading axis over the chains.
+    draws
+        How many positions of each chain to keep.
+    chains
+        How many chains to run.
+    seed
+        A whole number.
+    warmup
+        How many updates to take and forget before the first draw.
+    thin
+        How many updates to take for each draw.
+    directory
+        Makes the run durable: draws are committed to this directory as they come. The same call again goes on where
+        the last one stopped, or was killed, and with more ``draws`` extends the run; `ls.load` opens it. Another
+        kernel, seed or start is refused: its code and data are compared, as far as they can be followed, and before the
+        run goes on the last update of each chain is computed again and compared bit for bit.
+    executor
+        Where to run: a ``concurrent.futures.Executor`` of any make, or a number of processes on this machine. The
+        chains are then computed as up to 64 tasks; which chains form a task depends on ``chains`` alone, so that all
+        executors give the same draws, bit for bit. None: all chains together, in this process.
+    progress
+        True: a progress bar, or plain lines where there is no terminal. False: nothing. None: a bar on a terminal.
+    adapt
+        True: proposals that can learn (`RandomWalk`, `UniformWalk`, `CrankNicolson`) learn their covariance and scale
+        in the warm-up, from all chains, and are frozen before the first draw; ``run.kernel`` has them as they then
+        are. A warm-up of 0 becomes 1,000 updates.
+    changed
+        What to do if the directory holds a run of another model (kernel, start, or what their code uses). "refuse": an
+        error says what differs. "accept": the run goes on from its last positions with the model as it is now; what
+        differed is recorded at that draw, and shown by ``run.summary()`` and the report.
+    on_error
+        What an exception of a black box does. ``"raise"``: it ends the run and arrives as it was raised. ``"reject"``:
+        the candidate counts as one of zero density, and the run goes on; ``run.failed`` and the summary tell how often.
+        The target is then restricted to where the functions work. A run that an exception has ended may be resumed with
+        ``"reject"``. A start that raises is always an error.
+
+    Returns
+    -------
+    Run
+        With ``positions`` and ``info``, NumPy arrays of shape (chains, draws, ...).
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp, lockstep as ls
+    >>> kernel = ls.standard(lambda theta: -0.5 * jnp.sum(theta**2), ls.RandomWalk(1.0))
+    >>> run = ls.sample(kernel, jnp.zeros(2), draws=500, chains=4, seed=1, warmup=100, thin=2)
+    >>> run.positions.shape
+    (4, 500, 2)
+    """
+    try:
+        task = make_task(
+            kernel, initial, draws, chains, seed, warmup, thin, directory, adapt, progress, changed, on_error
+        )
+        if executor is not None or is_grouped(task.directory):
+            outcome = run_groups(task, executor, progress)
+        else:
+            outcome = run_chains(task, progress)
+        return finished(task, outcome)
+    except Exception as error:
+        vars(error).setdefault("run", None)
+        raise
+
+
+def finished(task: Task, outcome: Outcome) -> Run:
+    """The run of an outcome, with a warning of what its user should know; an incomplete one belongs to an exception."""
+    run = None
+    if outcome.output is not None:
+        run = Run(
+            *outcome.output,
+            task.kernel,
+            task.seed,
+            task.warmup + task.adaptation,
+            task.thin,
+            outcome.totals.seconds + task.learning.seconds,
+            task.directory,
+            changes=() if task.directory is None else changes_in(task.directory),
+            failed=outcome.totals.failed + task.learning.failed,
+            failure=outcome.totals.failure or task.learning.failure,
+        )
+    if outcome.error is not None:
+        vars(outcome.error)["run"] = run
+        raise outcome.error
+    if not outcome.is_complete:
+        raise stopped(task, outcome.totals, run)
+    assert run is not None
+    with double_precision():
+        compiled = canonical(task.kernel, "kernel")
+        bad_in_warmup = outcome.totals.bad_in_warmup + task.learning.bad
+        warn_of_ratios(compiled, run.positions, run.info, task.thin, bad_in_warmup)
+    return run

@@ -1,0 +1,1 @@
+"""Run directories: immutable segments, what they are a function of, and who may write."""

@@ -1,0 +1,141 @@
+"""Arrays in files: written whole or not at all, and read without trust.
+
+A file is an uncompressed ``.npz``. It is written under a temporary name, flushed to the disk and renamed; the rename is
+the commit. Reading never unpickles, never follows a link, and never allocates more than the file holds.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import secrets
+import zipfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from lockstep.storage.errors import DamagedError, StorageError
+
+TEMPORARY = ".tmp"
+MOST_TEXT = 2**26  # bytes of a JSON file
+
+
+def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
+    """Commit arrays under a name each."""
+    commit(path, lambda file: save_arrays(file, arrays))
+
+
+def save_arrays(file: BinaryIO, arrays: Mapping[str, np.ndarray]) -> None:
+    """What `numpy.savez` writes, without its copies of the data."""
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, array in arrays.items():
+            array = np.asarray(array, order="C")
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array_header_1_0(member, np.lib.format.header_data_from_array_1_0(array))
+                data: Any = array.reshape(-1).view(np.uint8)
+                member.write(data)
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Commit a JSON file."""
+    text = json.dumps(value, indent=1, ensure_ascii=False)
+    commit(path, lambda file: file.write(text.encode()))
+
+
+def commit(path: Path, write: Callable[[BinaryIO], Any]) -> None:
+    """Write a file that is there as a whole or not at all."""
+    temporary = temporary_of(path)
+    try:
+        try:
+            with temporary.open("xb") as file:
+                write(file)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        sync_directory(path.parent)
+    except OSError as error:
+        raise StorageError(
+            f"{path} could not be written ({error.strerror or error}). What was committed before is intact: make room "
+            f"or give permission, then call again with the same arguments to go on"
+        ) from error
+
+
+def temporary_of(path: Path) -> Path:
+    """A name beside a file that no other process, past or present, has."""
+    return path.with_name(f"{path.name}.{os.getpid()}-{secrets.token_hex(4)}{TEMPORARY}")
+
+
+def sync_directory(path: Path) -> None:
+    """Make the names in a directory durable, where the system can."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except OSError:  # Windows cannot open a directory
+        return
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def read_json(path: Path) -> Any:
+    """The value of a JSON file."""
+    try:
+        require_plain(path)
+        if path.stat().st_size > MOST_TEXT:
+            raise ValueError(f"it has {path.stat().st_size:,} bytes")
+        return json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise DamagedError(f"{path} is no description of a run: {error}") from None
+
+
+def read_arrays(path: Path, wanted: Callable[[str], bool] = lambda name: True) -> dict[str, np.ndarray]:
+    """The arrays of a file whose names are wanted; an error if anything about the file is wrong."""
+    try:
+        require_plain(path)
+        with path.open("rb") as file, zipfile.ZipFile(file) as archive:
+            members = archive.infolist()
+            size = os.fstat(file.fileno()).st_size
+            if any(member.compress_type != zipfile.ZIP_STORED for member in members):
+                raise ValueError("it is compressed")
+            if sum(member.file_size for member in members) > size:
+                raise ValueError("it declares more than it holds")
+            return {
+                member.filename[:-4]: _array(archive, member)
+                for member in members
+                if member.filename.endswith(".npy") and wanted(member.filename[:-4])
+            }
+    except FileNotFoundError:
+        raise DamagedError(f"{path} is missing") from None
+    except (ValueError, KeyError, EOFError, NotImplementedError, RuntimeError, zipfile.BadZipFile) as error:
+        raise DamagedError(f"{path} is damaged or was not written by Lockstep ({error})") from None
+
+
+def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
+    with archive.open(member) as file:
+        version = np.lib.format.read_magic(file)
+        if version not in ((1, 0), (2, 0)):
+            raise ValueError(f"array {member.filename} has format {version}")
+        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, is_fortran, dtype = read(file)
+        if dtype.kind not in "fiub":
+            raise ValueError(f"array {member.filename} has dtype {dtype}")
+        if any(length < 0 for length in shape):
+            raise ValueError(f"array {member.filename} has shape {shape}")
+        if math.prod(shape) * dtype.itemsize != member.file_size - file.tell():
+            raise ValueError(f"array {member.filename} declares shape {shape}, which is not what it holds")
+        data = bytearray(file.read())  # reads to the end: the checksum is compared
+    if len(data) != math.prod(shape) * dtype.itemsize:
+        raise ValueError(f"array {member.filename} is cut off")
+    return np.frombuffer(data, dtype).reshape(shape, order="F" if is_fortran else "C")
+
+
+def require_plain(path: Path) -> None:
+    """Refuse a link: it could lead out of the directory."""
+    if path.is_symlink():
+        raise DamagedError(f"{path} is a link; a run directory holds plain files and directories only")

@@ -1,0 +1,289 @@
+"""Black boxes at the edges: precision, threads, errors, nesting, buffers, and how often they are called."""
+
+import ctypes
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import lockstep as ls
+from lockstep.core.precision import double_precision
+from lockstep.host.callback import on_host, raised_here
+
+WALK = ls.RandomWalk(1.0)
+WITH_53_BITS = 1.0 + 2.0**-52
+
+
+def normal(theta):
+    return -0.5 * float(np.sum(theta**2))
+
+
+class Counted:
+    """A function that knows how often it was called."""
+
+    def __init__(self, function):
+        self.function, self.calls = function, 0
+
+    def noisy(self, theta, rng):
+        self.calls += 1
+        return self.function(theta) + 0.1 * rng.normal()
+
+    def exact(self, theta):
+        self.calls += 1
+        return self.function(theta)
+
+
+@pytest.mark.parametrize("is_batched", [True, False])
+def test_a_callback_keeps_all_bits(is_batched):
+    seen = []
+
+    def look(values, counts):
+        seen.append((values.dtype, counts.dtype, np.ravel(values).tolist(), np.ravel(counts).tolist()))
+        return values, counts
+
+    like = (jax.ShapeDtypeStruct((), np.float64), jax.ShapeDtypeStruct((), np.int64))
+
+    @jax.jit
+    def program(values, counts):
+        return jax.vmap(lambda v, c: on_host(look, like, v, c, is_batched=is_batched))(values, counts)
+
+    with double_precision():
+        values, counts = jnp.array([WITH_53_BITS, -1 / 3]), jnp.array([2**62 + 1, -5])
+        back = jax.block_until_ready(program(values, counts))
+    assert all(kind[:2] == (np.float64, np.int64) for kind in seen)
+    assert [v for _, _, row, _ in seen for v in row] == [WITH_53_BITS, -1 / 3]
+    assert back[0].tolist() == [WITH_53_BITS, -1 / 3] and back[1].tolist() == [2**62 + 1, -5]
+
+
+@pytest.mark.parametrize("name", ["Ising", "ERGM"])
+def test_simulators_of_models_get_positions_in_double_precision(name, monkeypatch):
+    seen = []
+    if name == "Ising":
+        model = ls.models.Ising((3, 3))
+        draws = type(model)._perfect_draws
+
+        def perfect(self, words, theta):
+            seen.extend(theta.ravel().tolist())
+            return draws(self, words, theta)
+
+        monkeypatch.setattr(type(model), "_perfect_draws", perfect)
+        data, initial = np.ones((3, 3), int), 0.1
+    else:
+        from lockstep.models import toggles
+
+        graph = np.zeros((4, 4), int)
+        graph[0, 1] = graph[1, 0] = 1
+        model = ls.models.ERGM(["edges"], graph)
+        toggle = toggles.toggle
+
+        def recorded(words, theta, *others):
+            seen.extend(theta.ravel().tolist())
+            return toggle(words, theta, *others)
+
+        monkeypatch.setattr(toggles, "toggle", recorded)
+        data, initial = graph, np.array([0.1])
+    kernel = ls.exchange(
+        lambda theta: 0.0 * jnp.sum(theta), model.log_likelihood, model.simulate, data, ls.RandomWalk(0.1)
+    )
+    run = ls.sample(kernel, initial, draws=20, chains=1, seed=1, progress=False)
+    moved = run.positions.ravel()[run.info.is_accepted.ravel()]
+    assert moved.size and set(moved.tolist()) <= set(seen)
+    assert any(value != np.float32(value) for value in seen)
+
+
+def test_an_error_of_a_callback_is_raised_as_it_is_and_not_logged(caplog):
+    class TwoArguments(Exception):
+        def __init__(self, first, second):
+            super().__init__(first, second)
+
+    def fail(values):
+        raise TwoArguments("a", "b")
+
+    program = jax.jit(lambda x: on_host(fail, jax.ShapeDtypeStruct((), np.float32), x))
+    with pytest.raises(TwoArguments), raised_here():
+        jax.block_until_ready(program(1.0))
+    assert not caplog.records
+
+
+def test_a_failed_batch_of_one_thread_never_becomes_a_number(tmp_path):
+    """Two threads share a function that raises once; what is on disk afterwards is what a run without threads gives."""
+
+    def run(directory, is_failing, executor):
+        calls = 0
+
+        def log_densities(thetas):
+            nonlocal calls
+            calls += 1
+            if is_failing and calls == 40:
+                raise ValueError("once")
+            return -0.5 * thetas**2
+
+        kernel = ls.standard(ls.blackbox(log_densities, batched=True), WALK)
+        return ls.sample(kernel, 0.0, 300, 4, seed=3, directory=directory, executor=executor, progress=False)
+
+    def unlucky(thetas):
+        return -0.5 * thetas**2
+
+    expected = run(None, False, ThreadPoolExecutor(2)).positions
+    state = {"calls": 0, "is_failing": True}
+
+    def log_densities(thetas):
+        state["calls"] += 1
+        if state["is_failing"] and state["calls"] % 40 == 0:
+            raise ValueError("once")
+        return unlucky(thetas)
+
+    kernel = ls.standard(ls.blackbox(log_densities, batched=True), WALK)
+    for attempt in range(10):
+        directory = tmp_path / str(attempt)
+        state["is_failing"] = True
+        with ThreadPoolExecutor(2) as pool, pytest.raises(ValueError, match="once"):
+            ls.sample(kernel, 0.0, 300, 4, seed=3, directory=directory, executor=pool, progress=False)
+        assert "deferring" not in "".join(path.read_text() for path in directory.rglob("run.json"))
+        state["is_failing"] = False
+        with ThreadPoolExecutor(2) as pool:
+            again = ls.sample(kernel, 0.0, 300, 4, seed=3, directory=directory, executor=pool, progress=False)
+        np.testing.assert_array_equal(again.positions, expected)
+
+
+@pytest.mark.parametrize("is_random", [True, False])
+def test_a_run_calls_its_function_once_for_its_start_and_once_an_update(is_random, tmp_path):
+    counted = Counted(normal)
+    make = ls.pseudo_marginal if is_random else ls.standard
+    kernel = make(ls.blackbox(counted.noisy if is_random else counted.exact), WALK)
+
+    def calls(draws):
+        before = counted.calls
+        run = ls.sample(kernel, 0.0, draws, 2, seed=1, directory=tmp_path / "run", progress=False)
+        return counted.calls - before, run
+
+    assert calls(5)[0] == 2 * (1 + 5)
+    assert calls(5)[0] == 0  # a run that is complete is read
+    more, run = calls(8)
+    assert more == 2 * 3
+    np.testing.assert_array_equal(run.positions, ls.sample(kernel, 0.0, 8, 2, seed=1, progress=False).positions)
+
+
+def composed():
+    box, noisy = ls.blackbox(normal), ls.blackbox(lambda theta, rng: normal(theta) + 0.1 * rng.normal())
+    mean = ls.estimators.mean(ls.blackbox(lambda rng, a, b: normal(b) - normal(a) + rng.normal()), 4)
+    batched = ls.blackbox(lambda thetas: -0.5 * (thetas**2).sum(axis=1), batched=True)
+    draw = {"draw": lambda key: jax.random.normal(key, (3,))}
+    return {
+        "cycle": ls.Cycle([ls.standard(box, WALK), ls.standard(box, ls.UniformWalk(0.5))]),
+        "cycle without a shared memory": ls.Cycle([ls.standard(box, WALK), ls.penalty(mean, WALK)]),
+        "coupled": ls.Coupled(ls.pseudo_marginal(noisy, WALK), ls.naive(mean, WALK)),
+        "shadowed": ls.Shadowed(ls.standard(box, WALK), ls.naive(mean, WALK)),
+        "correlated": ls.pseudo_marginal(
+            ls.blackbox(lambda u, theta: normal(theta) + 0.1 * u.sum()), WALK, correlation=0.9, **draw
+        ),
+        "batched": ls.standard(batched, WALK),
+    }
+
+
+@pytest.mark.parametrize("name", composed())
+def test_what_is_read_at_a_resume_is_what_was_there(name, tmp_path):
+    kernel, start = composed()[name], {"initial": np.zeros(2), "chains": 2, "seed": 1, "progress": False, "thin": 2}
+    ls.sample(kernel, draws=5, directory=tmp_path, **start)
+    resumed = ls.sample(kernel, draws=9, directory=tmp_path, **start)
+    jax.tree.map(np.testing.assert_array_equal, resumed.positions, ls.sample(kernel, draws=9, **start).positions)
+
+
+@pytest.mark.parametrize("inner_is_batched", [False, True])
+@pytest.mark.parametrize("is_stepped", [False, True])
+def test_a_kernel_inside_a_function_leaves_its_generator_alone(inner_is_batched, is_stepped):
+    def inner_estimate(theta, rng):
+        return -(theta**2) + rng.normal(size=np.shape(theta))[()]
+
+    inner = ls.pseudo_marginal(ls.blackbox(inner_estimate, batched=inner_is_batched), WALK)
+    state = inner.init(jnp.array(0.0), jax.random.key(0))
+
+    def estimate(theta, rng, is_nested=True):
+        before = rng.normal()
+        if is_nested and is_stepped:
+            inner.step(jax.random.key(1), state)
+        elif is_nested:
+            ls.sample(inner, 0.0, draws=2, chains=1, seed=3, progress=False)
+        drawn.append((before, rng.normal()))
+        return normal(theta)
+
+    drawn = []
+    ls.sample(ls.pseudo_marginal(ls.blackbox(estimate), WALK), 0.0, draws=4, chains=1, seed=1, progress=False)
+    nested, drawn = drawn, []
+    alone = ls.blackbox(lambda theta, rng: estimate(theta, rng, False))
+    ls.sample(ls.pseudo_marginal(alone, WALK), 0.0, draws=4, chains=1, seed=1, progress=False)
+    assert nested == drawn and len({number for pair in nested for number in pair}) == 10
+
+
+@pytest.mark.parametrize("is_from_c", [True, False])
+def test_a_simulator_may_fill_one_array_again_and_again(is_from_c):
+    """As a C library does, which knows nothing of read-only arrays and of what was computed from the last content."""
+    data = np.array([0.3, -0.2])
+
+    def fresh(theta, rng):
+        return theta + rng.normal(size=2)
+
+    buffer = np.zeros(2)
+    address = buffer.ctypes.data
+
+    def reused(theta, rng):
+        x = fresh(theta, rng)
+        if is_from_c:
+            ctypes.memmove(address, x.ctypes.data, x.nbytes)
+        else:
+            buffer[:] = x
+        return buffer
+
+    def kernel(simulate):
+        return ls.auxiliary_variable(
+            ls.blackbox(normal),
+            ls.blackbox(lambda theta, x: -0.5 * float(np.sum((x - theta) ** 2))),
+            ls.blackbox(simulate),
+            ls.blackbox(lambda x: -0.25 * float(np.sum(x**2))),
+            data,
+            WALK,
+        )
+
+    runs = [ls.sample(kernel(one), 0.0, draws=50, chains=1, seed=1, progress=False) for one in (fresh, reused)]
+    np.testing.assert_array_equal(runs[0].info.log_ratio, runs[1].info.log_ratio)
+
+
+def test_a_parameter_that_is_meant_for_random_numbers_is_recognised():
+    ran = []
+
+    def kernel(function):
+        return ls.pseudo_marginal(ls.blackbox(function), WALK)
+
+    def with_key(theta, key):
+        ran.append(theta)
+
+    def with_seed(x, seed=None):
+        ran.append(x)
+
+    def with_other_name(theta, z):
+        ran.append(theta)
+
+    for function, written in (
+        (with_key, r"with_key\(theta, rng\)"),
+        (with_seed, r"with_seed\(x, rng\)"),
+        (with_other_name, r"with_other_name\(theta, rng\)"),
+    ):
+        with pytest.raises(TypeError, match=written):
+            ls.sample(kernel(function), 0.0, draws=2, chains=1, progress=False)
+    sample = ls.blackbox(lambda position, candidate, random_state: ran.append(position))
+    with pytest.raises(TypeError, match=r"\(position, candidate, rng\)"):
+        ls.sample(ls.naive(ls.estimators.mean(sample, 2), WALK), 0.0, draws=2, chains=1, progress=False)
+    assert not ran  # not one of them has run with the generator in the wrong place
+    with pytest.raises(TypeError, match=r"without a random generator.*ls\.pseudo_marginal"):
+        ls.sample(ls.standard(ls.blackbox(with_key), WALK), 0.0, draws=2, chains=1, progress=False)
+    # These are right as they are.
+    for right in (lambda key, theta: normal(theta), lambda r, theta, seed=3: normal(theta)):
+        ls.sample(kernel(right), 0.0, draws=2, chains=1, progress=False)
+
+
+def test_one_callback_in_the_package():
+    package = Path(ls.__file__).parent
+    assert [path.name for path in package.rglob("*.py") if "jax.pure_callback(" in path.read_text()] == ["callback.py"]

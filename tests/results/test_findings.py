@@ -1,0 +1,138 @@
+"""What a summary tells: numbers with the digits that count, and chains that stick or disagree, with a remedy."""
+
+import math
+
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import pytest
+
+import lockstep as ls
+from lockstep.results.convergence import longest_stays, remedy
+from lockstep.results.table import number
+
+WALK = ls.RandomWalk(1.0)
+
+
+@pytest.fixture(scope="module")
+def small():
+    """A rate of 4e-4 beside a count of 10⁴."""
+
+    def log_density(p):
+        return -0.5 * ((p["mu"] - 4e-4) / 1e-5) ** 2 - 0.5 * ((p["N"] - 1e4) / 1e2) ** 2
+
+    walk = ls.RandomWalk({"mu": 2e-5, "N": 2e2})
+    return ls.sample(ls.standard(log_density, walk), {"mu": 4e-4, "N": 1e4}, draws=2000, chains=4, seed=1)
+
+
+def test_small_numbers_survive(small, tmp_path):
+    summary = small.summary()
+    assert summary.table.loc["mu", "mean"] == pytest.approx(small.positions["mu"].mean(), rel=1e-12)
+    assert summary.table.loc["mu", "sd"] == pytest.approx(1e-5, rel=0.2)
+    row = next(line for line in repr(summary).splitlines() if line.startswith("mu"))
+    mean, sd, low, high = map(float, row.split()[1:5])
+    assert mean == pytest.approx(4e-4, abs=2e-6) and sd == pytest.approx(1e-5, rel=0.2)
+    assert low == pytest.approx(4e-4 - 1.6e-5, abs=3e-6) and high == pytest.approx(4e-4 + 1.6e-5, abs=3e-6)
+    page = small.report(tmp_path / "page.html").read_text(encoding="utf-8")
+    assert row.split()[1] in page
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "row", "text"),
+    [
+        ("mean", 4.03217e-4, {"sd": 1e-4, "mcse_mean": 2e-6}, "0.000403"),
+        ("mean", 4.03217e-9, {"sd": 1e-10, "mcse_mean": 2e-12}, "4.032e-09"),
+        ("mean", 9998.826, {"sd": 95.0, "mcse_mean": 4.3}, "9999"),
+        ("mean", 1234.5678, {"sd": 1e-3, "mcse_mean": 1e-5}, "1234.56780"),
+        ("mean", -0.0321, {"sd": 0.96, "mcse_mean": 0.04}, "-0.03"),
+        ("mean", 3.2e9, {"sd": 1e8, "mcse_mean": 2e6}, "3.200e+09"),
+        ("mean", 0.0, {"sd": 0.0, "mcse_mean": math.nan}, "0"),
+        ("eti89_lb", 4.03217e-4, {"sd": 1e-4, "mcse_mean": math.nan}, "0.00040"),
+        ("sd", 1.0e-4, {"sd": 1e-4, "mcse_sd": 2e-6}, "0.000100"),
+        ("r_hat", 1.4142, {}, "1.414"),
+        ("ess_bulk", 1234.6, {}, "1235"),
+        ("ess_bulk", math.nan, {}, "-"),
+        ("mcse_mean", 2.345e-6, {}, "2.3e-06"),
+    ],
+)
+def test_digits_follow_the_error(column, value, row, text):
+    assert number(column, value, row) == text
+
+
+def test_a_healthy_run_says_so_and_nothing_else(small):
+    findings = small.summary().findings
+    assert len(findings) == 3
+    assert findings[0] == "exact kernel"
+    assert findings[1].startswith("R-hat is at most 1.00") and "acceptance" in findings[2]
+
+
+def test_a_chain_that_never_moved_has_no_effective_sample_size(recwarn):
+    stuck = ls.standard(lambda theta: jnp.where(theta == 0, 0.0, -jnp.inf), WALK)
+    summary = ls.sample(stuck, 0.0, draws=500, chains=2).summary()
+    assert summary.table[["ess_bulk", "ess_tail", "r_hat", "mcse_mean"]].isna().all(axis=None)
+    assert summary.findings[0].startswith("chain 0 never moved in 500 updates (2 chains stick): take smaller steps")
+    assert "position never moved: an effective sample size" in summary.findings[1]
+    # One component of several that is never moved.
+    cycle = ls.standard(lambda p: -0.5 * p["a"] ** 2, ls.Component("a", WALK))
+    table = ls.sample(cycle, {"a": 0.0, "b": np.zeros((2, 2))}, draws=200, chains=2).summary().table
+    assert table["ess_bulk"].isna().tolist() == [False, True, True, True, True]
+
+
+def test_sticking_is_named_with_the_remedy_of_the_kernel():
+    """A log estimate with standard deviation 3."""
+    noisy = ls.pseudo_marginal(lambda key, theta: -0.5 * theta**2 + 3 * jr.normal(key), WALK)
+    run = ls.sample(noisy, 0.0, draws=1500, chains=4, seed=0)
+    longest = max(longest_stays(run), key=lambda stay: stay.draws)
+    positions = run.positions[longest.chain]
+    changes = np.flatnonzero(np.diff(positions, prepend=np.nan, append=np.nan) != 0)
+    assert longest.draws == np.diff(changes).max() and longest.share == longest.draws / 1500
+    first, second, *_ = run.summary().findings
+    assert f"chain {longest.chain} stood in one state for {longest.draws} of 1,500 draws" in first
+    assert "more particles or samples" in first and "correlation" in first
+    assert "R-hat is 1." in second and "the effective sample size is only" in second and "see above" in second
+
+
+def test_chains_in_different_modes_are_named(tmp_path):
+    def two(theta):
+        return jnp.logaddexp(-0.5 * (theta - 20) ** 2, -0.5 * (theta + 20) ** 2)
+
+    starts = ls.Starts(np.array([-20.0, 20.0]))
+    run = ls.sample(ls.standard(two, ls.RandomWalk(2.0)), starts, draws=500, chains=2, seed=1)
+    finding = run.summary().findings[0]
+    assert finding.startswith("R-hat is ") and "run longer" in finding and "different modes" in finding
+    page = run.report(tmp_path / "page.html").read_text(encoding="utf-8")
+    assert finding[:40] in page
+
+
+def test_remedies_come_from_the_parts_of_a_kernel():
+    def sample(noise, position, candidate):
+        return noise
+
+    noisy = ls.estimators.mean(sample, 4, draw=lambda key, count: jr.normal(key, (count,)))
+    exact = ls.standard(lambda theta: -0.5 * theta**2, WALK)
+    assert remedy(exact).startswith("take smaller steps") and "adapt=True" in remedy(exact)
+    assert "more samples" in remedy(ls.corrected(noisy, WALK))
+    assert "closer to the target" in remedy(ls.standard(lambda t: -(t**2), ls.IndependentNormal(0.0, 1.0)))
+    draw = lambda key: jr.normal(key, (3,))  # noqa: E731
+    correlated = ls.pseudo_marginal(lambda u, t: u.sum() - t**2, WALK, correlation=0.9, draw=draw)
+    assert "a correlation nearer to 1" in remedy(correlated)
+    assert remedy(ls.Cycle([exact, exact])) == remedy(exact)
+    assert "; or " in remedy(ls.Coupled(exact, ls.corrected(noisy, WALK)))
+
+
+def test_what_is_loaded_says_the_same(tmp_path):
+    noisy = ls.pseudo_marginal(lambda key, theta: -0.5 * theta**2 + 3 * jr.normal(key), WALK)
+    run = ls.sample(noisy, 0.0, draws=500, chains=2, seed=0, directory=tmp_path / "run")
+    assert ls.load(tmp_path / "run").summary().findings == run.summary().findings
+
+
+def test_progress_says_compiling_before_anything_is_done(capsys):
+    def log_density(theta):
+        print("traced", end=" ", file=__import__("sys").stderr)
+        return -0.5 * theta**2
+
+    ls.sample(ls.standard(log_density, WALK), 0.0, draws=70, chains=2, progress=True)
+    said = capsys.readouterr().err
+    assert said.startswith("sampling: compiling\n") and said.index("compiling") < said.index("traced")
+    ls.sample(ls.standard(log_density, WALK), 0.0, draws=70, chains=2, progress=False)
+    assert "compiling" not in capsys.readouterr().err

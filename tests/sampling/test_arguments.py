@@ -1,0 +1,97 @@
+"""Nonsense is refused by name, at once; what is written goes where it should, and nowhere else."""
+
+import json
+
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import lockstep as ls
+from lockstep import cli
+from lockstep.storage import archive
+
+WALK = ls.RandomWalk(1.0)
+KERNEL = ls.standard(lambda theta: -0.5 * jnp.sum(theta**2), WALK)
+NOISY = ls.estimators.mean(lambda noise, *_: noise, 4, draw=lambda key, count: jr.normal(key, (count,)))
+HUGE = 10**20
+BAD = {
+    "adapt is 'x'": lambda: ls.sample(KERNEL, 0.0, adapt="x"),
+    "progress is 'x'": lambda: ls.sample(KERNEL, 0.0, progress="x"),
+    "series is 'x'": lambda: ls.penalty(NOISY, WALK, series="x"),
+    "periodic of Ising is 'x'": lambda: ls.models.Ising((4, 4), periodic="x"),
+    "weights of Mixture is 'x'": lambda: ls.Mixture([KERNEL, KERNEL], weights="x"),
+    "make is None": lambda: ls.sweep(None, {"a": [1]}, 0.0),
+    r"grid names '\.\./evil'": lambda: ls.sweep(lambda **_: KERNEL, {"../evil": [1]}, 0.0),
+    "terms of ERGM is 3": lambda: ls.models.ERGM(3, nodes=4),
+    r"initial is \[\]": lambda: ls.sample(KERNEL, []),
+    "initial is a Pair of": lambda: ls.sample(ls.Coupled(KERNEL, KERNEL), ls.Pair(np.zeros(2), np.zeros(3))),
+    "directory is 3; it must be a path": lambda: ls.sample(KERNEL, 0.0, directory=3),
+    "directory is ''": lambda: ls.sample(KERNEL, 0.0, directory=""),
+    r"directory is 'a\\x00b'": lambda: ls.sample(KERNEL, 0.0, directory="a\0b"),
+    "directory is None": lambda: ls.load(None),
+    "draws is 1000": lambda: ls.sample(KERNEL, 0.0, draws=HUGE),
+    "more updates of a chain than": lambda: ls.sample(KERNEL, 0.0, draws=2**30, thin=2**30),
+    "chains is 1000": lambda: ls.sample(KERNEL, 0.0, chains=HUGE),
+    "thin is 1000": lambda: ls.sample(KERNEL, 0.0, thin=HUGE),
+    "warmup is 1000": lambda: ls.sample(KERNEL, 0.0, warmup=HUGE),
+    "count of mean is 1000": lambda: ls.estimators.mean(lambda noise, *_: noise, HUGE),
+    "shape of Ising is 1000": lambda: ls.models.Ising((HUGE, 3)),
+    "executor is 1000": lambda: ls.sample(KERNEL, 0.0, executor=HUGE),
+    "run must be what ls.sample": lambda: ls.separation.summary(None),
+    "run must be what": lambda: ls.separation.predict(None),
+    "run must be": lambda: ls.separation.bias(None),
+    "rows that sum to 2": lambda: ls.check.stationary(np.ones((2, 2))),
+    "must be square": lambda: ls.check.stationary(np.ones((2, 3))),
+    r"first is \[1.0, -1.0\]": lambda: ls.check.total_variation([1.0, -1.0], [0.5, 0.5]),
+    r"first has shape \(3,\)": lambda: ls.check.total_variation([1, 1, 1], [0.5, 0.5]),
+    r"weights is \[0.0, 0.0\]": lambda: ls.check.stationarity_error(np.eye(2), [0, 0]),
+    "weights is 'x'": lambda: ls.check.balance_error(np.eye(2), "x"),
+}
+
+
+@pytest.mark.parametrize("message", BAD)
+def test_nonsense_is_refused_by_name(message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        BAD[message]()
+
+
+@pytest.fixture(scope="module")
+def run():
+    shape = (2, 50)
+    values = np.random.default_rng(0).normal(size=shape)
+    info = ls.Info(np.ones(shape, bool), np.zeros(shape), np.ones(shape, bool))
+    return ls.Run({"<!--<script>": values}, info, None, 0, 0, 1, 0.0, None, {"kernel": "", "exact_when": "always"})
+
+
+def test_a_report_replaces_a_link_and_leaves_its_target_alone(run, tmp_path):
+    precious = tmp_path / "precious.txt"
+    precious.write_text("mine")
+    (tmp_path / "report.html").symlink_to(precious)
+    run.report(tmp_path)
+    assert precious.read_text() == "mine"
+    assert not (tmp_path / "report.html").is_symlink() and sorted(p.name for p in tmp_path.iterdir()) == [
+        "precious.txt",
+        "report.html",
+    ]
+
+
+def test_names_cannot_leave_the_data_of_a_page(run, tmp_path):
+    text = run.report(tmp_path / "page.html").read_text(encoding="utf-8")
+    data = text.split('id="data">')[1].split("</script>")[0]
+    assert "<" not in data and json.loads(data)["components"][0]["name"] == "<!--<script>"
+
+
+def test_leftovers_of_a_process_of_the_same_number_are_no_obstacle(tmp_path):
+    assert archive.temporary_of(tmp_path / "a") != archive.temporary_of(tmp_path / "a")
+
+
+def test_a_damaged_run_does_not_hide_a_sweep(tmp_path):
+    for name in ("good", "bad"):
+        ls.sample(KERNEL, 0.0, draws=5, chains=2, directory=tmp_path / name)
+    (tmp_path / "bad" / "run.json").write_text("{")
+    done = CliRunner().invoke(cli.app, ["status", str(tmp_path)])
+    assert done.exit_code == 0 and "bad: damaged" in done.output and "good: complete" in done.output
+    found = json.loads(CliRunner().invoke(cli.app, ["status", "--json", str(tmp_path)]).output)
+    assert [one["state"] for one in found] == ["damaged", "complete"] and "run.json" in found[0]["reason"]

@@ -1,0 +1,81 @@
+"""The house: rooms in layers. A room imports from rooms above it, never from one below, wherever the import stands."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import lockstep
+
+HOUSE = Path(lockstep.__file__).parent
+
+# From the top to the bottom of the house; what a room needs lies above it.
+ROOMS = (
+    "core",
+    "host",
+    "proposals",
+    "subsampling",
+    "estimators",
+    "ratios",
+    "kernels",
+    "coupling",
+    "engine",
+    "storage",
+    "chains",
+    "separation",
+    "results",
+    "sampling",
+    "advice",
+    "check",
+    "perfect",
+    "models",
+    "interop",
+    "studies",
+    "model_file",
+    "cli",
+)
+FILES = sorted(path for path in HOUSE.rglob("*.py") if path != HOUSE / "__init__.py")
+
+
+def room_of(module: str) -> str:
+    return module.split(".")[1]
+
+
+def imported_modules(path: Path) -> set[str]:
+    """Every module of the package that a file imports, at its top or inside of a function."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            if node.module == "lockstep":
+                found |= {f"lockstep.{alias.name}" for alias in node.names}
+            elif node.module.startswith("lockstep."):
+                found.add(node.module)
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names if alias.name.startswith("lockstep.")}
+    return found
+
+
+def looks_down(path: Path, imported: set[str]) -> list[str]:
+    here = ROOMS.index(path.relative_to(HOUSE).with_suffix("").parts[0])
+    return sorted(module for module in imported if ROOMS.index(room_of(module)) > here)
+
+
+def test_every_file_has_a_room():
+    assert {path.relative_to(HOUSE).with_suffix("").parts[0] for path in FILES} == set(ROOMS)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(HOUSE)))
+def test_no_room_looks_down(path):
+    assert looks_down(path, imported_modules(path)) == []
+
+
+def test_an_import_from_below_is_found(tmp_path):
+    file = tmp_path / "a.py"
+    file.write_text("def f():\n    from lockstep.cli import main\n    import lockstep.core.parts\n")
+    assert looks_down(HOUSE / "core" / "parts.py", imported_modules(file)) == ["lockstep.cli"]
+
+
+def test_tests_live_in_the_same_rooms():
+    tests = Path(__file__).parent
+    rooms = {path.parent.name for path in tests.glob("*/test_*.py")}
+    assert rooms <= {*ROOMS, "documents", "command_line"}
