@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import lockstep as ls
-from lockstep.results.convergence import longest_stays, remedy
+from lockstep.chains.about import remedy
+from lockstep.results.convergence import longest_stays
 from lockstep.results.table import number
 
 WALK = ls.RandomWalk(1.0)

@@ -6,7 +6,7 @@ import dataclasses
 import warnings
 from typing import Any
 
-from lockstep.separation import predict
+from lockstep.separation.predict import predict
 from lockstep.separation.sentences import sentences
 from lockstep.coupling.common_noise import CoupledInfo, ShadowedInfo
 from lockstep.results.convergence import good_news, problems
