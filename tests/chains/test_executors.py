@@ -267,9 +267,9 @@ def test_a_pool_is_started_where_it_pays(monkeypatch, swept):
     seen = []
     real = groups.run_all
 
-    def noted(tasks, executor, shown):
+    def noted(tasks, executor, shown, stop):
         seen.append((len(tasks), executor))
-        return real(tasks, None, shown)
+        return real(tasks, None, shown, stop)
 
     monkeypatch.setattr(sweep_module, "run_all", noted)
     monkeypatch.setattr(sweep_module, "processors", lambda: 3)

@@ -131,10 +131,9 @@ def test_seconds_are_those_of_the_clock(tmp_path, monkeypatch):
             began = time.perf_counter()
             run = ls.sample(kernel, np.zeros(2), draws=120, executor=executor, **place, **settings)
             elapsed = time.perf_counter() - began
-            slept = 4 * 120 * 0.004
-            assert elapsed < 0.9 * slept, "the machine is too busy for this test to tell anything"
-            assert 0.25 * slept < run.seconds <= elapsed
+            assert 120 * 0.004 < run.seconds <= elapsed  # four at a time: their sum is far above
         found = status(tmp_path)
+        assert sum(segments[-1].totals.seconds for segments in found.parts) > 1.5 * run.seconds
         assert ls.load(tmp_path).seconds == found.totals.seconds == run.seconds
         # A second call adds its own time, and not that between the two.
         time.sleep(0.3)
