@@ -426,14 +426,7 @@ KERNELS = [
         "2 positive numbers that sum to 1",
     ),
     case("weights too few", lambda: ls.Mixture([STANDARD] * 2, [1.0]), ValueError, "weights", r"\[1.0\]", "give 2"),
-    case(
-        "weights NaN",
-        lambda: ls.Mixture([STANDARD] * 2, [math.nan, 1.0]),
-        ValueError,
-        "weights",
-        "nan",
-        "must be finite",
-    ),
+    case("weights NaN", lambda: ls.Mixture([STANDARD] * 2, [math.nan, 1.0]), ValueError, "weights", "nan", "finite"),
     case(
         "different random memories",
         lambda: ls.Cycle([pseudo_marginal(0.5), pseudo_marginal(0.7)]),
