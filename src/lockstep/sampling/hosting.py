@@ -11,6 +11,7 @@ import numpy as np
 from lockstep import involutions, proposals, rules
 from lockstep.boxes import boxes, is_box
 from lockstep.direct import direct, is_direct
+from lockstep.estimators.delta import Delta
 from lockstep.parts import is_key
 from lockstep.randomness import RandomKey, as_keys
 
@@ -21,7 +22,7 @@ ON_NUMPY = (
     *(involutions.Identity, involutions.Reflection, involutions.Mobius),
     *(rules.PlugIn, rules.Penalty, rules.PenaltySeries, rules.Corrected),
 )
-METHODS = ("init", "sample", "log_weight")
+METHODS = ("init", "sample", "log_weight", "value")
 
 
 class Compiled:
@@ -41,6 +42,26 @@ class Compiled:
         return getattr(self.part, name)
 
 
+class Attempted:
+    """A `Delta` next to a black-box sample: compiled if its function is one of JAX, else that is a black box too."""
+
+    def __init__(self, delta: Delta) -> None:
+        self.delta = delta
+        self.found: Any = None
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self._suited(arguments)(*arguments)
+
+    def value(self, *arguments: Any) -> Any:
+        return self._suited(arguments).value(*arguments)
+
+    def _suited(self, arguments: tuple[Any, ...]) -> Any:
+        if self.found is None:
+            is_compiled = self.delta.is_traceable(*arguments)
+            self.found = Compiled(self.delta) if is_compiled else hosted(self.delta.as_black())
+        return self.found
+
+
 @functools.partial(jax.jit, static_argnames="method")
 def _apply(part: Any, arguments: tuple[Any, ...], method: str) -> Any:
     return getattr(part, method)(*as_keys(arguments))
@@ -53,7 +74,9 @@ def hosted(kernel: Any) -> Any:
     def convert(node: Any) -> Any:
         if is_direct(node):
             return direct(node, functions)
-        return Compiled(node) if _is_compiled(node) else node if is_box(node) else on_host(node)
+        if _is_compiled(node):
+            return Attempted(node) if isinstance(node, Delta) else Compiled(node)
+        return node if is_box(node) else on_host(node)
 
     return jax.tree.map(convert, kernel, is_leaf=lambda node: is_box(node) or is_direct(node) or _is_compiled(node))
 
