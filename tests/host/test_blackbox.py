@@ -19,7 +19,6 @@ from lockstep.core.precision import canonical, double_precision
 from lockstep.engine import interpreted, pace
 from lockstep.engine.compiled import Block
 from lockstep.engine.hosted import hosted
-from lockstep.estimators.smooth import central_differences
 from lockstep.host.generator import RandomKey
 from lockstep.host.scope import quiet
 
@@ -150,7 +149,7 @@ def mixed(box):
     return ls.Coupled(exact, ls.corrected(by_key, WALK))
 
 
-SMOOTH = [4, 5]  # the kernels of `estimators` whose derivatives are central differences on the host
+SMOOTH = [4, 5]  # the kernels of `estimators` whose derivatives are differences on the host
 STEPS = 40
 
 
@@ -435,21 +434,6 @@ def test_warnings_of_the_users_function_arrive_and_ours_are_silent():
     zero = E.log_mean_exp(ls.blackbox(lambda rng, position, candidate: -np.inf), 3)
     run = ls.sample(ls.naive(zero, WALK), np.zeros(2), draws=20, chains=2)
     assert run.acceptance == 0 and run.info.is_finite.all()
-
-
-@pytest.mark.parametrize("scale", [1.0, 1e-6, 1e5])
-def test_central_differences(scale):
-    def g(w):
-        return np.log(w[0] / scale) * np.sin(w[1]) + w[1] ** 3
-
-    at = np.array([2.0 * scale, 0.7])
-    gradient, hessian = central_differences(g, at, np.array([0.5 * scale, 0.1]))
-    width = np.array([scale, 1.0])
-    exact = np.array([np.sin(0.7) / 2, np.log(2) * np.cos(0.7) + 3 * 0.49])
-    mixed = np.cos(0.7) / 2
-    second = np.array([[-np.sin(0.7) / 4, mixed], [mixed, -np.log(2) * np.sin(0.7) + 6 * 0.7]])
-    np.testing.assert_allclose(gradient * width, exact, rtol=1e-6)
-    np.testing.assert_allclose(hessian * np.outer(width, width), second, rtol=1e-6)
 
 
 KINDS = {

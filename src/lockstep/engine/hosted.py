@@ -12,6 +12,7 @@ import numpy as np
 from lockstep import proposals
 from lockstep.core.parts import is_key
 from lockstep.core.types import Key, Position, Shape
+from lockstep.estimators.delta import Delta
 from lockstep.estimators.samples import Samples, is_boxed, rows_of
 from lockstep.host.boxes import boxes, is_box
 from lockstep.host.call import ARRAY, calling, sampling
@@ -26,7 +27,7 @@ ON_NUMPY = (
     *(involutions.Identity, involutions.Reflection, involutions.Mobius),
     *(rules.PlugIn, rules.Penalty, rules.PenaltySeries, rules.Corrected),
 )
-METHODS = ("init", "sample", "log_weight")
+METHODS = ("init", "sample", "log_weight", "value")
 
 
 def hosted(kernel: Any) -> Any:
@@ -36,7 +37,9 @@ def hosted(kernel: Any) -> Any:
     def convert(node: Any) -> Any:
         if _is_straight(node):
             return _straight(node, functions)
-        return Compiled(node) if _is_compiled(node) else node if is_box(node) else to_host(node)
+        if _is_compiled(node):
+            return Attempted(node) if isinstance(node, Delta) else Compiled(node)
+        return node if is_box(node) else to_host(node)
 
     return jax.tree.map(convert, kernel, is_leaf=lambda node: is_box(node) or _is_straight(node) or _is_compiled(node))
 
@@ -71,6 +74,26 @@ class Compiled:
         if name in METHODS:
             return lambda *arguments: to_host(_apply(self.part, arguments, name))
         return getattr(self.part, name)
+
+
+class Attempted:
+    """A `Delta` next to a black-box sample: compiled if its function is one of JAX, else that is a black box too."""
+
+    def __init__(self, delta: Delta) -> None:
+        self.delta = delta
+        self.found: Any = None
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self._suited(arguments)(*arguments)
+
+    def value(self, *arguments: Any) -> Any:
+        return self._suited(arguments).value(*arguments)
+
+    def _suited(self, arguments: tuple[Any, ...]) -> Any:
+        if self.found is None:
+            is_compiled = self.delta.is_traceable(*arguments)
+            self.found = Compiled(self.delta) if is_compiled else hosted(self.delta.as_black())
+        return self.found
 
 
 @functools.partial(jax.jit, static_argnames="method")

@@ -10,11 +10,12 @@ import numpy as np
 from lockstep.core.arguments import shapes, whole
 from lockstep.core.parts import part, static
 from lockstep.core.types import Array, Estimate, Key, Position, Shape
+from lockstep.estimators.delta import Delta, delta_of
 from lockstep.estimators.mean import average, average_of
 from lockstep.estimators.samples import Pooled, Samples, mean_of, moments
-from lockstep.estimators.smooth import OfAverage, smooth_pooled
+from lockstep.estimators.smooth import suited
 from lockstep.host.boxes import vectorized
-from lockstep.host.functions import Function, Scalar, wrapped
+from lockstep.host.functions import Function, wrapped
 
 
 @part
@@ -22,7 +23,7 @@ class BatchMeans:
     """The average of ``count`` dependent samples; cumulants from the averages of ``batches`` consecutive batches."""
 
     samples: Samples
-    combine: Scalar | None
+    delta: Delta | None
     batches: int = static()
 
     has_variance = True
@@ -36,21 +37,25 @@ class BatchMeans:
 
     def __call__(self, noise: Any, position: Position, candidate: Position) -> Estimate:
         averages = self._averages(noise, position, candidate)
-        if self.combine is None and averages.ndim == 1:
+        if self.delta is None:
             return average_of(averages)
-        return self._of_groups(averages[None], position, candidate).estimate
+        return suited(self.delta, self.samples, averages, position, candidate)(averages, position, candidate)
 
     def value(self, noise: Any, position: Position, candidate: Position) -> Array:
         """The estimate alone, without its cumulants."""
         averages = self._averages(noise, position, candidate)
-        if self.combine is None and averages.ndim == 1:
+        if self.delta is None:
             return mean_of(averages)
-        return self._of_groups(averages[None], position, candidate).estimate.value
+        return suited(self.delta, self.samples, averages, position, candidate).value(averages, position, candidate)
 
     def pooled(self, noise: Any, position: Position, candidate: Position) -> Pooled:
         """One estimate from the samples of several, whose noise has a leading axis."""
         groups = jax.vmap(self._averages, in_axes=(0, None, None))(noise, position, candidate)
-        return self._of_groups(groups, position, candidate)
+        if self.delta is not None:
+            delta = suited(self.delta, self.samples, groups[0], position, candidate)
+            return delta.pooled(groups, position, candidate)
+        estimate = average(moments(groups.ravel()), groups.size)
+        return Pooled(estimate, groups.mean(axis=1) - estimate.value, estimate.third)
 
     def _averages(self, noise: Any, position: Position, candidate: Position) -> Array:
         """The averages of the batches, a row each."""
@@ -62,25 +67,17 @@ class BatchMeans:
             )
         if samples.ndim == 1:
             return mean_of(samples.reshape(self.batches, -1))
-        return samples.reshape(self.batches, count // self.batches, -1).mean(axis=1)
-
-    def _of_groups(self, groups: Array, position: Position, candidate: Position) -> Pooled:
-        """The estimate from groups of batches."""
-        if self.combine is not None:
-            g = OfAverage(self.combine, position, candidate)
-            return smooth_pooled(g, groups, self.batches, "batch_means")
-        if groups.ndim > 2:
+        if self.delta is None:
             raise ValueError("samples of batch_means are vectors; give combine(average, position, candidate)")
-        estimate = average(moments(groups.ravel()), groups.size)
-        return Pooled(estimate, groups.mean(axis=1) - estimate.value, estimate.third)
+        return samples.reshape(self.batches, count // self.batches, -1).mean(axis=1)
 
     def taken(self, key: Key, position: Position, candidate: Position, estimates: int) -> tuple[BatchMeans, Any]:
         samples, values = self.samples.taken(key, position, candidate, estimates)
-        return BatchMeans(samples, self.combine, self.batches), values
+        return BatchMeans(samples, self.delta, self.batches), values
 
     def with_count(self, count: int) -> BatchMeans:
         """The same estimator with more or fewer samples in as many batches."""
-        return BatchMeans(self.samples.with_count(_split(count, self.batches)), self.combine, self.batches)
+        return BatchMeans(self.samples.with_count(_split(count, self.batches)), self.delta, self.batches)
 
 
 def batch_means(samples: Any, count: int, batches: int = 16, draw: Any = None, combine: Any = None) -> BatchMeans:
@@ -113,7 +110,7 @@ def batch_means(samples: Any, count: int, batches: int = 16, draw: Any = None, c
             _split(count, batches),
             is_chain=True,
         ),
-        None if combine is None else wrapped(Scalar, combine, "combine of batch_means"),
+        None if combine is None else delta_of(combine, batches, "batch_means"),
         batches,
     )
 

@@ -119,8 +119,9 @@ def blackbox(function: Callable[..., Any], vectorized: bool = False, batched: bo
 
     Notes
     -----
-    `ls.estimators.smooth` differentiates a black box ``combine`` by central differences. A ``draw`` and the ``sample``
-    of `ls.Independent` make noise, which is always compiled: they cannot be black boxes.
+    A black box ``combine`` of `ls.estimators.smooth` has differences for derivatives; vectorized, it gets several
+    averages, a row each. A ``draw`` and the ``sample`` of `ls.Independent` make noise, which is always compiled: they
+    cannot be black boxes.
     """
     if isinstance(function, BlackBox):
         raise TypeError(f"function of blackbox is a black box already, {function!r}; wrap it once")
