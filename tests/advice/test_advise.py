@@ -109,6 +109,40 @@ def test_heavy_tails_are_refused_with_a_reason():
         advice.kernel  # noqa: B018
 
 
+def test_what_cannot_be_advised_is_a_finding():
+    """No noise; and a variance that differs by direction, for an estimator that cannot be told both ways."""
+    exactly = ls.estimators.mean(
+        lambda noise, here, there: square_difference(here, there) + 0 * noise,
+        8,
+        lambda key, count: jr.normal(key, (count,)),
+    )
+    advice = ls.advise(exactly, ls.RandomWalk(2.0), 0.0, calls=3000)
+    assert any("the estimate has no noise: the kernel is `standard`" in sentence for sentence in advice.findings)
+    assert advice.options[0].expected_separations == 0
+    with pytest.warns(ls.LockstepWarning, match="no rule can be advised: .* differs by direction"):
+        advice = ls.advise(Lopsided(4), ls.RandomWalk(2.0), 0.0, calls=40_000)
+    assert advice.rule is None and "Advice" in repr(advice)
+
+
+@ls.part
+class Lopsided:
+    """Normal noise that is larger forward than back, without a claim about its variance."""
+
+    count: int = ls.static()
+
+    has_variance = False
+
+    def noise(self, key, position, shape=()):
+        return jr.normal(key, shape)
+
+    def __call__(self, noise, position, candidate):
+        scale = jnp.exp(jnp.tanh(candidate)) / self.count
+        return ls.Estimate(square_difference(position, candidate) + scale * noise, 0.0, jnp.nan, 0.0, self.count)
+
+    def with_count(self, count):
+        return Lopsided(count)
+
+
 @pytest.mark.study
 def test_the_log_of_an_unbiased_ratio_is_recognised():
     noisy = noise_laws.estimator("lognormal", 2, square_difference, 0.8)

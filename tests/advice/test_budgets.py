@@ -104,7 +104,7 @@ def test_texts_of_a_hostile_file_are_not_shown(kept):
 
 
 def test_a_longer_run_is_predicted_anew(kept):
-    run, summary, _noisy, *_ = kept
+    run, summary, *_ = kept
     longer = ls.sample(run.kernel, np.zeros(2), draws=1200, chains=2, seed=1, directory=run.directory)
     assert ls.separation.predict(longer).updates == 2400 != summary.prediction.updates
 

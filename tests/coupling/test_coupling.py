@@ -239,3 +239,47 @@ def test_summary_of_a_thinned_pair(independents):
     assert some.updates == every.updates and some.marks == every.marks
     assert some.rho_1 == pytest.approx(every.rho_1) and some.rho_2 == pytest.approx(every.rho_2)
     assert some.identical_fraction == pytest.approx(every.identical_fraction)
+
+
+LOG_WEIGHTS = jnp.log(jnp.array([0.5, 0.3, 0.2]))
+
+
+def on_three_states(matrix):
+    """Exact penalty and naive on three states, from the same noise."""
+    finite = ls.Finite(matrix)
+    noisy = ls.estimators.mean(
+        lambda noise, here, there: LOG_WEIGHTS[there] - LOG_WEIGHTS[here] + noise, M, draw=normals
+    )
+    return ls.penalty(ls.estimators.known_variance(noisy, 1 / M), finite), ls.naive(noisy, finite)
+
+
+@pytest.mark.parametrize("couple", [ls.Coupled, ls.Shadowed])
+def test_a_candidate_that_is_the_position_separates_nothing(couple):
+    still = ls.sample(couple(*on_three_states(np.eye(3))), jnp.array(0), draws=100, chains=2, seed=1)
+    assert not still.info.marks.any() and not still.info.gaps.any()
+    run = ls.sample(couple(*on_three_states(np.full((3, 3), 1 / 3))), jnp.array(0), draws=10_000, chains=4, seed=1)
+    found = ls.separation.summary(run)
+    assert found.rho_1 == pytest.approx(found.rho_2, abs=4 * np.hypot(found.rho_1_se, found.rho_2_se))
+    alone = ls.sample(on_three_states(np.full((3, 3), 1 / 3))[1], jnp.array(0), draws=10_000, chains=4, seed=2)
+    predicted = ls.separation.predict(alone)
+    assert predicted.rho == pytest.approx(found.rho_1, rel=0.15)
+
+
+def test_still_candidates_of_black_boxes_and_of_floats_separate_nothing():
+    @ls.part
+    class Lazy:
+        """Stays where it is in half of the cases."""
+
+        def noise(self, key, position, shape=()):
+            return jr.normal(key, shape) * jr.bernoulli(jr.fold_in(key, 1), 0.5, shape)
+
+        def __call__(self, noise, position):
+            return position + noise, 0.0 * noise
+
+    def sample(rng, position, candidate, count):
+        return 0.5 * (position**2 - candidate**2) + rng.standard_normal(count)
+
+    boxed = ls.estimators.mean(ls.blackbox(sample, vectorized=True), M)
+    exact = ls.penalty(ls.estimators.known_variance(boxed, 1 / M), Lazy())
+    run = ls.sample(ls.Shadowed(exact, ls.naive(boxed, Lazy())), 0.0, draws=300, chains=1, seed=1)
+    assert 0.3 < np.mean(run.info.gaps == 0) < 0.75

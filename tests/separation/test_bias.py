@@ -90,3 +90,15 @@ def test_bad_input():
     approximate = ls.sample(ls.naive(noisy(4), ls.RandomWalk(1.0)), jnp.zeros(1), draws=100)
     with pytest.raises(TypeError, match="give a function of a position"):
         ls.separation.bias(approximate, functions=3)
+
+
+def test_bias_of_a_black_box_with_a_random_walk():
+    """Interpreted, the maximal coupling gets its noise as plain tuples."""
+
+    def sample(rng, position, candidate, count):
+        return -0.5 * (np.sum(candidate**2) - np.sum(position**2)) + 2 * rng.standard_normal(count)
+
+    boxed = ls.estimators.mean(ls.blackbox(sample, vectorized=True), 4)
+    run = ls.sample(ls.naive(boxed, ls.RandomWalk(2.0)), np.zeros(1), draws=500, chains=2, seed=1)
+    found = ls.separation.bias(run, draws=200)
+    assert np.isfinite(found["position[0]"].bias) and found.updates == 400

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import lockstep as ls
-from lockstep.estimators.samples import Moments, moments, pooled, pooled_moments
+from lockstep.estimators.samples import Moments, influences, moments, pooled, pooled_moments, taken
 from lockstep.separation import scores
 from lockstep.studies.nicholls2012 import model
 
@@ -150,6 +150,69 @@ def test_a_known_variance_that_is_wrong_is_seen():
     right, wrong = (ls.penalty(ls.estimators.known_variance(noisy, v), ls.RandomWalk(2.0)) for v in (1 / 16, 1 / 8))
     run = ls.sample(right, 0.0, draws=10_000, chains=4, seed=1)
     assert ls.separation.predict(run).rho > 20 * ls.separation.predict(run, wrong).rho
+
+
+def test_a_mixture_separates_as_often_as_it_uses_the_approximate_kernel():
+    walk = ls.RandomWalk(2.0)
+    noisy = noisy_mean(lambda key, count: jr.normal(key, (count,)), 16)
+    naive, standard = ls.naive(noisy, walk), ls.standard(lambda x: -0.5 * x**2, walk)
+    run = ls.sample(ls.Mixture([naive, standard], [0.1, 0.9]), 0.0, draws=20_000, chains=4, seed=1)
+    mixed = ls.separation.predict(run)
+    alone = ls.separation.predict(run, naive, calls=mixed.calls)
+    assert mixed.rho == pytest.approx(10 * alone.rho, rel=1e-9)
+    assert mixed.expected_separations == pytest.approx(80_000 / mixed.rho)
+    assert mixed.calls <= 0.1 * 0.1 * 80_000  # a tenth of the calls, of which there were a tenth
+
+
+def test_two_samples_with_a_known_variance_are_predicted():
+    noisy = noisy_mean(lambda key, count: jr.normal(key, (count,)), 2)
+    kernel = ls.naive(ls.estimators.known_variance(noisy, 1 / 2), ls.RandomWalk(2.0))
+    predicted = ls.separation.predict(ls.sample(kernel, 0.0, draws=20_000, chains=4, seed=1))
+    rng = np.random.default_rng(0)
+    here = ls.sample(kernel, 0.0, draws=20_000, chains=4, seed=2).positions.ravel()
+    log_ratio = difference_of_squares(here, here + 2 * rng.standard_normal(here.size))
+    log_ratio += np.sqrt(0.5) * rng.standard_normal(here.size)
+    plug_in, exact = (np.exp(np.minimum(log_ratio - penalty, 0)) for penalty in (0, 0.25))
+    assert predicted.rho == pytest.approx(1 / np.mean(np.abs(plug_in - exact)), rel=0.1)
+    assert "nan" not in predicted.sentence()
+
+
+def test_no_noise_is_a_sentence():
+    exactly = ls.estimators.mean(
+        lambda noise, here, there: difference_of_squares(here, there) + 0 * noise,
+        7,
+        lambda key, n: jr.normal(key, (n,)),
+    )
+    run = naive_run(exactly, draws=1000)
+    summary = run.summary()
+    assert summary.findings[1].endswith("the estimate has no noise: the kernel is `standard`")
+    assert summary.prediction.rho == np.inf and summary.prediction.expected_separations == 0
+    assert "nan" not in repr(summary.prediction)
+    # A rule that corrects for noise that is not there is off, and by how much is known.
+    wrong = ls.separation.predict(run, ls.penalty(ls.estimators.known_variance(exactly, 0.5), ls.RandomWalk(2.0)))
+    here, step = np.random.default_rng(0).standard_normal((2, 200_000))
+    log_ratio = difference_of_squares(here, here + 2 * step)
+    gaps = np.exp(np.minimum(log_ratio, 0)) - np.exp(np.minimum(log_ratio - 0.25, 0))
+    assert wrong.rho == pytest.approx(1 / gaps.mean(), rel=0.35)  # from a few pairs
+    assert not wrong.sentence().startswith("the estimate has no noise")
+
+
+def test_samples_are_taken_once_and_give_the_same_estimates():
+    """What replaces the noise of an estimator by its samples changes nothing but who is called."""
+    difference = lambda here, there: there - here  # noqa: E731
+    with jax.enable_x64(True):
+        inner = [noise_laws.estimator(family, 8, difference) for family in ("normal", "inverse", "lognormal")]
+        made = [*inner, ls.estimators.two_sided(inner[2]), ls.estimators.difference(inner[0], inner[1])]
+        for noisy in [*made, ls.estimators.known_variance(inner[0], 0.1)]:
+            expected = jax.vmap(noisy, in_axes=(0, None, None))(noisy.noise(jr.key(1), 0.0, (6,)), 0.0, 1.0)
+            known, samples = taken(noisy, jr.key(1), 0.0, 1.0, 6)
+            found = jax.vmap(known, in_axes=(0, None, None))(samples, 0.0, 1.0)
+            np.testing.assert_allclose(found.value, expected.value, rtol=1e-10)
+            np.testing.assert_allclose(found.variance, expected.variance, rtol=1e-9)
+            single = influences(known, samples, 0.0, 1.0)
+            assert len(single) in (48, 96) and abs(float(jnp.sum(single))) < 1e-9
+        averages = np.asarray(single).reshape(6, 8).mean(axis=1)  # of the last one
+        np.testing.assert_allclose(averages, pooled(known, samples, 0.0, 1.0).linear, atol=1e-12)
 
 
 def test_summary_tells_the_predicted_separations():

@@ -194,13 +194,13 @@ def taken(estimator: Any, key: Key, position: Position, candidate: Position, est
 
 
 def influences(estimator: Any, samples: Any, position: Position, candidate: Position) -> Array:
-    """What each sample adds to the linear part of an estimate, from the samples of K; none if it has no such samples.
+    """What each sample adds to the linear part of an estimate, from the samples of K; one NaN if that is not known.
 
     The linear part of an estimate is the average of these over its samples.
     """
     if hasattr(estimator, "influences"):
         return estimator.influences(samples, position, candidate)
-    return jnp.zeros(0)
+    return jnp.full(1, jnp.nan)
 
 
 def influences_of_singles(estimator: Any, samples: Array, position: Position, candidate: Position) -> Array:

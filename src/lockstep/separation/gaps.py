@@ -8,7 +8,7 @@ import numpy as np
 
 from lockstep.core.types import Estimate
 from lockstep.separation.groups import common, groups_of, shapes_of
-from lockstep.separation.replicates import Cumulants, Replicates
+from lockstep.separation.replicates import ROUNDING, Cumulants, Replicates
 from lockstep.separation.scores import kurtosis_of, normal_scores
 
 MOST_SHARED = 4096  # replicates that are tried at a pair
@@ -62,8 +62,9 @@ def _without_noise(of: Gaps, replicates: Replicates, rule: Any, quiet: np.ndarra
     constant = replicates.is_constant[quiet]
     each = Estimate(*(np.asarray(field)[quiet] for field in replicates.each))
     decided = _probability(rule(each) + replicates.log_proposal_ratio[quiet, None]).mean(axis=1)
-    of.path[quiet] = np.where(constant, np.abs(exact - decided), 0.0)
-    of.signed[:, quiet] = np.where(constant, exact - decided, 0.0)
+    is_off = constant & ~(np.abs(exact - decided) <= ROUNDING)
+    of.path[quiet] = np.where(is_off, np.abs(exact - decided), 0.0)
+    of.signed[:, quiet] = np.where(is_off, exact - decided, 0.0)
 
 
 def _empty(pairs: int) -> Gaps:

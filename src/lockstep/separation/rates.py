@@ -82,7 +82,7 @@ def both_ways(forward: Replicates, reverse: Replicates) -> Replicates:
             (one.third - other.third) / 8,
             (one.straight - other.straight) / 8,
         ),
-        np.zeros((len(forward.linear), 0)),
+        np.full((len(forward.linear), 1), np.nan),
         forward.does_move,
     )
 

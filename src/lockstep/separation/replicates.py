@@ -39,7 +39,7 @@ class Replicates(NamedTuple):
 
     ``each`` and ``linear``, the linear part of each estimate, have the shape (P, K); ``halves``, from the samples of
     the first and of the second half of the K, the shape (2, P). ``influences``, what single samples add to the linear
-    part, has the shape (P, L), with L = 0 where an estimator cannot tell. ``does_move``: the candidate of a pair is
+    part, has the shape (P, L), and is NaN where an estimator cannot tell. ``does_move``: the candidate of a pair is
     another position.
     """
 

@@ -13,7 +13,7 @@ FEWEST_SAMPLES = 4
 HEAVY_VALUE, HEAVY_VARIANCE = 0.45, 0.75  # Pareto shapes: beyond 1/2 there is no variance, beyond 1 no mean
 MOST_BAD = 0.01
 LEAST_ASYMMETRY, ALARM = 0.1, 4.0
-FEWEST_VALUES = 200
+FEWEST_VALUES, FEWEST_REPLICATES = 200, 16
 WITHOUT_VARIANCE = (
     "their variance or third moment may not exist, and no correction by cumulants is valid; bound or transform the "
     "samples, take more of them if each is an average of few rows, or use an exact kernel"
@@ -34,7 +34,8 @@ def problems_of(estimator: Any, forward: Replicates, reverse: Replicates) -> lis
         found.append(
             f"{bad:.1%} of the estimates are NaN or infinite where D is finite: such noise has no normal score"
         )
-    if heavy := _heavy_samples(forward, reverse) if forward.influences.size else _heavy_estimates(forward):
+    has_samples = bool(np.isfinite(forward.influences).any())
+    if heavy := _heavy_samples(forward, reverse) if has_samples else _heavy_estimates(forward, reverse):
         found.append(f"{heavy}: {WITHOUT_VARIANCE}")
     return found
 
@@ -47,22 +48,21 @@ def _heavy_samples(forward: Replicates, reverse: Replicates) -> str:
     return f"the samples have heavy tails (Pareto shape {of / 2:.2f}; from 0.50 on there is no variance)"
 
 
-def _heavy_estimates(replicates: Replicates) -> str:
+def _heavy_estimates(forward: Replicates, reverse: Replicates) -> str:
     """The same from estimates, whose samples are not known, and from their variances."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        # Medians: a heavy tail would carry the averages away.
-        centre = np.median(replicates.each.value, axis=1, keepdims=True)
-        spread = np.median(np.abs(replicates.each.value - centre), axis=1, keepdims=True)
-        values = np.abs(replicates.each.value - centre) / spread
-        middle = np.median(replicates.each.variance, axis=1, keepdims=True)
-        variances = replicates.each.variance / middle
-    noisy = replicates.is_noisy
-    of_value, of_variance = tail_shape(values[noisy]), tail_shape(variances[noisy])
-    if of_value <= HEAVY_VALUE and of_variance <= HEAVY_VARIANCE:
+    of_square = tail_of_squares(np.concatenate([one.each.value[one.is_noisy] for one in (forward, reverse)]))
+    of_value = of_variance = -np.inf
+    if forward.each.value.shape[1] >= FEWEST_REPLICATES:
+        values, variances = (np.asarray(of)[forward.is_noisy] for of in (forward.each.value, forward.each.variance))
+        # Medians: a heavy tail would carry averages away. (Medians of few replicates would make a tail themselves.)
+        apart = np.abs(values - np.median(values, axis=1, keepdims=True))
+        of_value = tail_shape(apart / np.median(apart, axis=1, keepdims=True))
+        of_variance = tail_shape(variances / np.median(variances, axis=1, keepdims=True))
+    if of_square <= HEAVY and of_value <= HEAVY_VALUE and of_variance <= HEAVY_VARIANCE:
         return ""
     return (
-        f"the samples have heavy tails (Pareto shape {of_value:.2f} of the estimates, {of_variance:.2f} of their "
-        f"variances, above {HEAVY_VALUE} or {HEAVY_VARIANCE})"
+        f"the samples have heavy tails (Pareto shape {max(of_square / 2, of_value):.2f} of the estimates, "
+        f"{of_variance:.2f} of their variances; from 0.50 and 1.00 on these have no variance and no mean)"
     )
 
 
