@@ -82,9 +82,7 @@ def _require_arity(function: Any, name: str, arguments: tuple[Any, ...]) -> None
             if isinstance(arguments[0], RandomKey) or is_key(arguments[0]):
                 what += ", the generator as the parameter `rng` or the first one"
             elif FOR_NUMBERS.union(["rng", "generator"]).intersection(signature.parameters):
-                what += (
-                    ", without a random generator: a noisy log density is for ls.pseudo_marginal"
-                )
+                what += ", without a random generator: a noisy log density is for ls.pseudo_marginal"
         raise TypeError(
             f"{name} must take {len(arguments)} positional argument{'s' * (len(arguments) > 1)}{what}, but its "
             f"signature is {signature} ({error})"
