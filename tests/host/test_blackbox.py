@@ -420,7 +420,7 @@ def test_nan_is_counted():
 
     with pytest.warns(ls.LockstepWarning, match=r"log ratios .* were NaN.*log_density returned nan at candidate"):
         run = ls.sample(ls.standard(ls.blackbox(log_target), WALK), np.zeros(2), draws=100, chains=2, seed=0)
-    in_the_run = np.isnan(returned[2:202])  # the starts come first; afterwards the warning looks for an example
+    in_the_run = np.isnan(returned[2:202])  # after the starts; then the warning looks for an example
     assert (~run.info.is_finite).sum() == in_the_run.sum() > 0
 
 

@@ -1,6 +1,7 @@
 """Black boxes at the edges: precision, threads, errors, nesting, buffers, and how often they are called."""
 
 import ctypes
+import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -21,19 +22,22 @@ def normal(theta):
     return -0.5 * float(np.sum(theta**2))
 
 
-class Counted:
-    """A function that knows how often it was called."""
+def counted(theta):
+    """A function that writes down that it was called, where a run does not look for what it is a function of."""
+    with open(os.environ["LOCKSTEP_TEST_CALLS"], "a") as file:
+        file.write("x")
+    return normal(theta)
 
-    def __init__(self, function):
-        self.function, self.calls = function, 0
 
-    def noisy(self, theta, rng):
-        self.calls += 1
-        return self.function(theta) + 0.1 * rng.normal()
+def counted_with_noise(theta, rng):
+    return counted(theta) + 0.1 * rng.normal()
 
-    def exact(self, theta):
-        self.calls += 1
-        return self.function(theta)
+
+def sometimes(thetas):
+    """Log densities of all chains, which fail on some days."""
+    if "LOCKSTEP_TEST_FAILS" in os.environ and (thetas > 1.5).any():
+        raise ValueError("not today")
+    return -0.5 * thetas**2
 
 
 @pytest.mark.parametrize("is_batched", [True, False])
@@ -91,7 +95,7 @@ def test_simulators_of_models_get_positions_in_double_precision(name, monkeypatc
     run = ls.sample(kernel, initial, draws=20, chains=1, seed=1, progress=False)
     moved = run.positions.ravel()[run.info.is_accepted.ravel()]
     assert moved.size and set(moved.tolist()) <= set(seen)
-    assert any(value != np.float32(value) for value in seen)
+    assert any(value != float(np.float32(value)) for value in seen)
 
 
 def test_an_error_of_a_callback_is_raised_as_it_is_and_not_logged(caplog):
@@ -108,57 +112,35 @@ def test_an_error_of_a_callback_is_raised_as_it_is_and_not_logged(caplog):
     assert not caplog.records
 
 
-def test_a_failed_batch_of_one_thread_never_becomes_a_number(tmp_path):
-    """Two threads share a function that raises once; what is on disk afterwards is what a run without threads gives."""
+def test_a_failed_batch_of_one_thread_never_becomes_a_number(tmp_path, monkeypatch):
+    """Threads share a function that raises; what is on disk afterwards is the beginning of the run without errors."""
 
-    def run(directory, is_failing, executor):
-        calls = 0
-
-        def log_densities(thetas):
-            nonlocal calls
-            calls += 1
-            if is_failing and calls == 40:
-                raise ValueError("once")
-            return -0.5 * thetas**2
-
-        kernel = ls.standard(ls.blackbox(log_densities, batched=True), WALK)
-        return ls.sample(kernel, 0.0, 300, 4, seed=3, directory=directory, executor=executor, progress=False)
-
-    def unlucky(thetas):
-        return -0.5 * thetas**2
-
-    expected = run(None, False, ThreadPoolExecutor(2)).positions
-    state = {"calls": 0, "is_failing": True}
-
-    def log_densities(thetas):
-        state["calls"] += 1
-        if state["is_failing"] and state["calls"] % 40 == 0:
-            raise ValueError("once")
-        return unlucky(thetas)
-
-    kernel = ls.standard(ls.blackbox(log_densities, batched=True), WALK)
-    for attempt in range(10):
-        directory = tmp_path / str(attempt)
-        state["is_failing"] = True
-        with ThreadPoolExecutor(2) as pool, pytest.raises(ValueError, match="once"):
-            ls.sample(kernel, 0.0, 300, 4, seed=3, directory=directory, executor=pool, progress=False)
-        assert "deferring" not in "".join(path.read_text() for path in directory.rglob("run.json"))
-        state["is_failing"] = False
+    def run(directory=None):
+        kernel = ls.standard(ls.blackbox(sometimes, batched=True), WALK)
         with ThreadPoolExecutor(2) as pool:
-            again = ls.sample(kernel, 0.0, 300, 4, seed=3, directory=directory, executor=pool, progress=False)
-        np.testing.assert_array_equal(again.positions, expected)
+            return ls.sample(kernel, 0.0, 300, 4, seed=3, directory=directory, executor=pool, progress=False)
+
+    expected = run().positions
+    for attempt in range(10):
+        monkeypatch.setenv("LOCKSTEP_TEST_FAILS", "yes")
+        with pytest.raises(ValueError, match="not today"):
+            run(tmp_path / str(attempt))
+        assert "deferring" not in "".join(path.read_text() for path in tmp_path.rglob("run.json"))
+        monkeypatch.delenv("LOCKSTEP_TEST_FAILS")
+        np.testing.assert_array_equal(run(tmp_path / str(attempt)).positions, expected)
 
 
 @pytest.mark.parametrize("is_random", [True, False])
-def test_a_run_calls_its_function_once_for_its_start_and_once_an_update(is_random, tmp_path):
-    counted = Counted(normal)
+def test_a_run_calls_its_function_once_for_its_start_and_once_an_update(is_random, tmp_path, monkeypatch):
+    log = tmp_path / "calls"
+    monkeypatch.setenv("LOCKSTEP_TEST_CALLS", str(log))
     make = ls.pseudo_marginal if is_random else ls.standard
-    kernel = make(ls.blackbox(counted.noisy if is_random else counted.exact), WALK)
+    kernel = make(ls.blackbox(counted_with_noise if is_random else counted), WALK)
 
     def calls(draws):
-        before = counted.calls
+        log.write_text("")
         run = ls.sample(kernel, 0.0, draws, 2, seed=1, directory=tmp_path / "run", progress=False)
-        return counted.calls - before, run
+        return len(log.read_text()), run
 
     assert calls(5)[0] == 2 * (1 + 5)
     assert calls(5)[0] == 0  # a run that is complete is read

@@ -31,7 +31,7 @@ def calling(
 ) -> Callable[..., Any]:
     """What calls a function once for its value, in the scope in which it is made, with all that can be known before.
 
-    ``checked`` looks at every result but a plain float, and ``explain(error, arguments)`` says more of an error. A
+    ``checked`` looks at every result but one float, and ``explain(error, arguments)`` says more of an error. A
     function of one array is not called again for the very array of its last call (arrays are read-only here, and no
     function has another one's): an exchange asks for the prior of a candidate before it simulates there, and again for
     its posterior.
@@ -61,7 +61,9 @@ def calling(
         except Exception as error:
             explain(error, arguments)
             raise
-        result = FLOAT(result) if type(result) is float else checked(result)
+        kind = type(result)
+        if kind is not FLOAT:
+            result = FLOAT(result) if kind is float else checked(result)
         if len(arguments) == 1 and given is arguments:
             last, value = arguments[0], result
         return result
@@ -76,7 +78,10 @@ def calling(
         except Exception as error:
             explain(error, arguments)
             raise
-        return FLOAT(result) if type(result) is float else checked(result)
+        kind = type(result)
+        if kind is FLOAT:
+            return result
+        return FLOAT(result) if kind is float else checked(result)
 
     return of_arrays if rng_name is None else with_generator
 
