@@ -105,9 +105,26 @@ def student_2(key, count):
     return jr.normal(key, (count,)) / jnp.sqrt(jr.exponential(jr.fold_in(key, 1), (count,)))
 
 
+def coin(key, count):
+    return 2.0 * jr.bernoulli(key, 0.5, (count,)) - 1
+
+
+def slow_chain(noise, here, there):
+    """Consecutive samples of an autoregression that forgets after 40 of them."""
+    innovations = np.sqrt(1 - 0.95**2) * noise
+    step = lambda before, new: (0.95 * before + new,) * 2  # noqa: E731
+    return (
+        difference_of_squares(here, there) + jax.lax.scan(step, innovations[0] / np.sqrt(1 - 0.95**2), innovations)[1]
+    )
+
+
 UNTRUSTED = {
     "heavy tails": noisy_mean(student_2, 32),
     "Cauchy": noisy_mean(lambda key, count: jr.cauchy(key, (count,)), 32),
+    "few values": noisy_mean(coin, 16),
+    "times what its samples say": ls.estimators.batch_means(
+        slow_chain, 128, batches=16, draw=lambda key, count: jr.normal(key, (count,))
+    ),
     "only 2 samples": noisy_mean(lambda key, count: jr.normal(key, (count,)), 2),
     "differs by direction": noisy_mean(
         lambda key, count: jr.normal(key, (count,)), 32, lambda here, there: jnp.sqrt(1 + 0.8 * jnp.tanh(there))

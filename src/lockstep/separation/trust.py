@@ -6,13 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from lockstep.separation.replicates import Replicates
+from lockstep.separation.replicates import ROUNDING, Replicates
 from lockstep.separation.tails import HEAVY, tail_of_squares
 
 FEWEST_SAMPLES = 4
 HEAVY_VALUE, HEAVY_VARIANCE = 0.45, 0.75  # Pareto shapes: beyond 1/2 there is no variance, beyond 1 no mean
 MOST_BAD = 0.01
 LEAST_ASYMMETRY, ALARM = 0.1, 4.0
+COARSE = 0.02  # steps of a lattice, in standard deviations
+LEAST_FACTOR, CERTAIN = np.log(1.25), 5.0  # of a variance beside the one that samples tell, and in standard errors
 FEWEST_VALUES, FEWEST_REPLICATES = 200, 16
 WITHOUT_VARIANCE = (
     "their variance or third moment may not exist, and no correction by cumulants is valid; bound or transform the "
@@ -34,10 +36,52 @@ def problems_of(estimator: Any, forward: Replicates, reverse: Replicates) -> lis
         found.append(
             f"{bad:.1%} of the estimates are NaN or infinite where D is finite: such noise has no normal score"
         )
+    found += filter(None, (_few_values(forward), _other_variance(forward, reverse)))
     has_samples = bool(np.isfinite(forward.influences).any())
     if heavy := _heavy_samples(forward, reverse) if has_samples else _heavy_estimates(forward, reverse):
         found.append(f"{heavy}: {WITHOUT_VARIANCE}")
     return found
+
+
+def _few_values(replicates: Replicates) -> str:
+    """A sentence if estimates lie on a lattice: they have no normal score, and no coupling to a normal one is as close.
+
+    Two normal numbers that are rounded to steps of h standard deviations are equal with probability h/(2 √π).
+    """
+    values = replicates.each.value[replicates.is_noisy & replicates.does_move]
+    if not values.size:
+        return ""
+    is_tied = np.abs(values[:, :, None] - values[:, None, :]) <= ROUNDING * (1 + np.abs(values[:, :, None]))
+    pairs = values.shape[1] * (values.shape[1] - 1)
+    step = 2 * np.sqrt(np.pi) * float(np.mean((is_tied.sum(axis=(1, 2)) - values.shape[1]) / pairs))
+    if step < COARSE:
+        return ""
+    return (
+        f"the estimates take few values, about {step:.2g} standard deviations apart (averages of counts, or of samples "
+        f"with two values): they have no normal score; measure instead by ls.Shadowed against an exact kernel, or use "
+        f"ls.separation.bias"
+    )
+
+
+def _other_variance(forward: Replicates, reverse: Replicates) -> str:
+    """A sentence if whole estimates vary otherwise than their samples tell: these are then not independent."""
+    ratios = []
+    for one in (forward, reverse):
+        half = one.linear.shape[1] // 2
+        linear = np.asarray(one.linear)[one.is_noisy].reshape(-1, 2, half)
+        seen = np.sum(linear**2, axis=2).mean(axis=1) / (half - 1)
+        ratios.append(seen / one.halves.variance[:, one.is_noisy].mean(axis=0))
+    ratio = np.concatenate(ratios)
+    if ratio.size < 2:
+        return ""
+    size, error = float(ratio.mean()), float(ratio.std(ddof=1) / np.sqrt(ratio.size))
+    if np.abs(size - 1) < CERTAIN * error or np.abs(np.log(size)) < LEAST_FACTOR:
+        return ""
+    return (
+        f"the variance of an estimate is {size:.2g} times what its samples say: they are not independent (or batches "
+        f"too short against the chain's autocorrelation: take ls.estimators.batch_means with longer ones), so that no "
+        f"rule that corrects by this variance is right"
+    )
 
 
 def _heavy_samples(forward: Replicates, reverse: Replicates) -> str:
