@@ -11,5 +11,6 @@ def test_the_page_runs(tmp_path, monkeypatch, capsys):
     names = {}
     for block in re.findall(r"```python\n(.*?)```", (DOCS / "long-runs.md").read_text(), flags=re.DOTALL):
         exec(block, names)
-    assert "seed: 1 there, 2 here" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "seed: 1 there, 2 here" in shown and "changed at draw 800" in shown
     assert (tmp_path / "a.nc").exists()
