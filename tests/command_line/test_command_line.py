@@ -200,3 +200,27 @@ def test_workers(command, tmp_path, reference):
     assert (code, shown) == (0, "")
     np.testing.assert_allclose(ls.load(tmp_path).positions, reference.positions, rtol=0, atol=1e-10)
     assert len(list(tmp_path.glob("group-*"))) == 2
+
+
+RAISING = """
+import lockstep as ls
+
+def log_density(theta):
+    if theta > 1.0:
+        raise ValueError("too large")
+    return -0.5 * float(theta**2)
+
+kernel = ls.standard(ls.blackbox(log_density), ls.RandomWalk(1.2))
+initial = 0.0
+"""
+
+
+def test_a_run_that_an_exception_has_ended_goes_on(command, folder, tmp_path):
+    (folder / "raising.py").write_text(RAISING)
+    again = ("run", "raising.py", "--draws", 50, "--chains", 2, "--out", tmp_path / "run", "--quiet")
+    code, _, errors = command(*again)
+    assert code == 1 and "too large" in errors
+    code, output, errors = command(*again, "--on-error", "reject")
+    assert code == 0 and "2 chains of 50 draws" in output
+    assert "evaluations raised ValueError: too large and were rejected" in errors
+    assert "evaluations raised ValueError: too large and were rejected" in command("summary", tmp_path / "run")[1]

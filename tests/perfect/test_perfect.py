@@ -13,6 +13,7 @@ from lattices import configurations, drawn, frequency_test, index_of, log_weight
 from scipy import stats
 
 import lockstep as ls
+from lockstep.host.callback import raised_here
 from lockstep.perfect import PerfectSimulationError, murdoch_green, propp_wilson
 
 FIELD = np.array([[0.3, -0.2, 0.5]])
@@ -91,7 +92,7 @@ def test_there_is_an_error_rather_than_a_biased_draw():
 
 
 def test_the_error_also_leaves_compiled_programs():
-    with ls.host.raised_here(), pytest.raises(Exception, match="limit"):
+    with raised_here(), pytest.raises(Exception, match="limit"):
         drawn(lambda key: propp_wilson(key, MODEL.heat_bath(3.0), -UP, UP, limit=4).value, 8)
 
 
