@@ -11,13 +11,12 @@ import lockstep as ls
 from lockstep.engine import pace
 from lockstep.storage import directory as directory_module
 
-FAILING: set[int] = set()
-CALLS = [0]
+CALLS = {"so far": 0, "failing": -1}  # what a function changes itself is no part of the model
 
 
 def log_density(theta):
-    CALLS[0] += 1
-    if CALLS[0] in FAILING:
+    CALLS["so far"] += 1
+    if CALLS["so far"] == CALLS["failing"]:
         raise ZeroDivisionError("a bug of the user's")
     return -0.5 * float(np.sum(theta**2))
 
@@ -28,12 +27,16 @@ def short_blocks(monkeypatch):
     monkeypatch.setattr(pace, "SECONDS_PER_BLOCK", 0.0)
     monkeypatch.setattr(directory_module, "LEAST_SECONDS", 0.0)
     monkeypatch.setattr(directory_module, "MOST_SECONDS", 0.0)
-    FAILING.clear()
+    fail(None)
+
+
+def fail(at):
+    """Let the call fail that is the ``at``-th from now, or none."""
+    CALLS["failing"] = -1 if at is None else CALLS["so far"] + at
 
 
 def sample(at=None, **options):
-    FAILING.clear()
-    FAILING.update(() if at is None else {CALLS[0] + at})
+    fail(at)
     kernel = ls.standard(ls.blackbox(log_density), ls.RandomWalk(1.0))
     return ls.sample(kernel, np.zeros(2), **{"draws": 30, "chains": 2, "seed": 1, "progress": False, **options})
 
@@ -76,7 +79,7 @@ def test_groups_give_what_all_of_them_have(tmp_path):
 
 
 def test_a_sweep_gives_the_run_that_failed():
-    FAILING.add(CALLS[0] + 100)
+    fail(100)
     with pytest.raises(ZeroDivisionError) as caught:
         ls.sweep(
             lambda scale: ls.standard(ls.blackbox(log_density), ls.RandomWalk(scale)),

@@ -22,6 +22,7 @@ from durable_models import CHAINS, DRAWS, GRID, LONG, MODELS, START, SWEEP, log_
 import lockstep as ls
 from lockstep.chains import executors, groups
 from lockstep.chains.interrupt import Stop
+from lockstep.chains.prepare import make_task
 from lockstep.engine import compiled as driver
 from lockstep.storage.status import status
 
@@ -107,7 +108,7 @@ def test_a_run_that_was_begun_as_one_group_stays_one(tmp_path):
 
 @pytest.mark.parametrize(("chains", "sizes"), [(1, [1]), (5, [1] * 5), (64, [1] * 64), (65, [2] * 32 + [1])])
 def test_groups_depend_on_the_number_of_chains_alone(chains, sizes):
-    task = ls.sampling.chains.make_task(single(), START, 10, chains, 0, 0, 1, None)
+    task = make_task(single(), START, 10, chains, 0, 0, 1, None)
     tasks = groups.split(task, -(-chains // groups.MOST_GROUPS))
     assert [one.width for one in tasks] == sizes
     assert [one.first for one in tasks] == list(np.cumsum([0, *sizes[:-1]]))

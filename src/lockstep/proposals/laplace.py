@@ -13,7 +13,15 @@ from lockstep.core.parts import is_concrete, namespace, part, set_field, static
 from lockstep.core.types import Array, Key, Position, Shape
 from lockstep.proposals.independent import Candidate, require_fit
 from lockstep.proposals.layout import LEAVES, laid_out, require_order
-from lockstep.proposals.scales import normal_columns, normal_fit, scale_of, stretched_rows, unstretch, vector_of
+from lockstep.proposals.scales import (
+    first_of,
+    normal_columns,
+    normal_fit,
+    scale_of,
+    stretched_rows,
+    unstretch,
+    vector_of,
+)
 
 
 @part
@@ -109,5 +117,6 @@ class CrankNicolson:
         """Around the mean and covariance of positions that were seen, with another step."""
         mean, factor = normal_fit(positions)
         if factor is None:
-            return CrankNicolson(self.mean, self.scale, min(1.0, self.step * step), self.order)
+            mean, scale = (laid_out(value, first_of(positions)) for value in (self.mean, self.scale))
+            return CrankNicolson(mean, scale, min(1.0, self.step * step), LEAVES)
         return CrankNicolson(mean, factor, min(1.0, 0.5 * step), LEAVES)
