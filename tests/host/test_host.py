@@ -146,7 +146,7 @@ def test_a_run_calls_its_function_once_for_its_start_and_once_an_update(is_rando
     assert calls(5)[0] == 2 * (1 + 5)
     assert calls(5)[0] == 0  # a run that is complete is read
     more, run = calls(8)
-    assert more == 2 * 3
+    assert more == 2 * (1 + 3)  # the last update is taken again, to see whether the model is what it was
     np.testing.assert_array_equal(run.positions, ls.sample(kernel, 0.0, 8, 2, seed=1, progress=False).positions)
 
 
