@@ -15,6 +15,7 @@ import lockstep as ls
 from lockstep.chains.fit import fitted
 from lockstep.chains.starts import initial_states
 from lockstep.core.precision import canonical, double_precision
+from lockstep.engine import pace
 from lockstep.proposals.mixtures import StudentMixture
 
 E, WALK = ls.estimators, ls.RandomWalk(2.5)
@@ -186,8 +187,9 @@ def test_faults_are_told():
 
 
 @pytest.mark.parametrize("adapt", [False, True])
-def test_starts_memory_adaptation_and_updates_of_a_run(adapt):
+def test_starts_memory_adaptation_and_updates_of_a_run(adapt, monkeypatch):
     """What is drawn for different purposes, or in different updates, comes from different keys."""
+    monkeypatch.setattr(pace, "FIRST_STEPS", 64)  # a cell is drawn in each block that has steps of it: one block
     kernel = ls.pseudo_marginal(log_estimate, ls.RandomWalk(1.0))
     options = {"draws": 2, "chains": 2, "seed": 1, "warmup": 64 if adapt else 0, "adapt": adapt, "progress": False}
     with recorded() as record:

@@ -13,6 +13,7 @@ from lattices import configurations, drawn, frequency_test, index_of, log_weight
 from scipy import stats
 
 import lockstep as ls
+from lockstep.core.precision import double_precision
 from lockstep.host.callback import raised_here
 from lockstep.perfect import PerfectSimulationError, murdoch_green, propp_wilson
 
@@ -35,7 +36,7 @@ def test_noise_is_replayed_and_not_redrawn():
     draw = propp_wilson(key, kernel, -UP, UP)
     steps = int(draw.steps)
     assert steps > 1
-    with ls.precision.double_precision():
+    with double_precision():
         step = jax.jit(lambda state, t: kernel.step(jr.fold_in(key, t), state)[0])
         for length in (steps, steps + 3):
             for start in (UP, -UP, jnp.array([[1, -1, 1]], jnp.int8)):
