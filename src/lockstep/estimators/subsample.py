@@ -167,7 +167,7 @@ def subsample(
 
     See Also
     --------
-    lockstep.kernels.subsampled : a whole kernel, with a proposal that suits.
+    lockstep.subsampled : a whole kernel, with a proposal that suits.
 
     References
     ----------

@@ -32,9 +32,9 @@ def poisson_product(
     Parameters
     ----------
     log_prior, log_likelihood, data, bound, proposal, control, progress
-        As for `lockstep.kernels.tunamh`.
+        As for `lockstep.tunamh`.
     initial
-        As for `lockstep.kernels.tunamh`; without a Taylor control it is needed: remainders are counted from there.
+        As for `lockstep.tunamh`; without a Taylor control it is needed: remainders are counted from there.
 
     References
     ----------
