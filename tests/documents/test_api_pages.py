@@ -9,7 +9,16 @@ import pytest
 
 import lockstep
 
-PAGES = {path.name: path.read_text(encoding="utf-8") for path in Path(__file__).parents[2].glob("docs/api/*.md")}
+HERE = Path(__file__).parents[2]
+PAGES = {path.name: path.read_text(encoding="utf-8") for path in HERE.glob("docs/api/*.md")}
+TEXTS = [HERE / name for name in ("README.md", "CONTRIBUTING.md", "CITATION.cff")]
+TEXTS += [path for path in HERE.glob("docs/**/*.md") if "_build" not in path.parts]
+EXAMPLES = {
+    "ls.barker",
+    "src/lockstep/ratios/barker.py",
+    "src/lockstep/kernels/barker.py",
+}  # of how to add an algorithm
+EXAMPLES |= {"src/lockstep/kernels/third_order.py"}
 
 
 def public(room, path):
@@ -58,6 +67,16 @@ def test_no_name_is_on_two_pages():
 def test_all_pages_are_in_the_index():
     listed = set(re.findall(r"^(\w+)$", PAGES["index.md"], flags=re.MULTILINE))
     assert listed == {name.removesuffix(".md") for name in PAGES} - {"index"}
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=[path.name for path in TEXTS])
+def test_what_the_documentation_names_exists(path):
+    """Names as users write them, and files of the repository."""
+    text = path.read_text(encoding="utf-8")
+    for name in set(re.findall(r"(?<![\w./])((?:ls|lockstep)(?:\.[A-Za-z_]\w*)+)", text)) - EXAMPLES:
+        named(re.sub(r"^ls\.", "lockstep.", name))
+    for file in set(re.findall(r"(?<![\w./-])((?:src|tests|examples|benchmarks)/[\w/.-]*\w)", text)) - EXAMPLES:
+        assert (HERE / file).exists(), file
 
 
 ROOMS = ["ratios", "involutions", "rules", "models.terms"]
