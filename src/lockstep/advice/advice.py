@@ -62,7 +62,7 @@ class Advice:
     options: tuple[Option, ...]
     findings: tuple[str, ...]
     problems: tuple[str, ...]
-    draws: int
+    updates: int
     separations: float
     looks: tuple[Look, ...]
     estimator: Any
@@ -92,7 +92,7 @@ class Advice:
             lambda leaf: np.stack([leaf[c % leaf.shape[0], -1 - spread[c // leaf.shape[0]]] for c in range(chains)]),
             places,
         )
-        options.setdefault("draws", math.ceil(self.draws / chains))
+        options.setdefault("draws", math.ceil(self.updates / chains))
         options.setdefault("initial", Starts(start))
         return sample(kernel, chains=chains, seed=self.pilot.seed + 1 if seed is None else seed, **options)
 
@@ -107,7 +107,7 @@ class Advice:
         return {
             "rule": self.rule,
             "count": self.count,
-            "draws": self.draws,
+            "updates": self.updates,
             "separations": self.separations,
             "options": [dataclasses.asdict(option) for option in self.options],
             "findings": list(self.findings),
@@ -119,7 +119,7 @@ class Advice:
         return "\n".join(self._lines())
 
     def _lines(self) -> Iterator[str]:
-        wanted = f"for {self.separations:g} separations in {self.draws:,} updates"
+        wanted = f"for {self.separations:g} separations in {self.updates:,} updates"
         if self.rule is None:
             yield f"Advice {wanted}: none"
         else:

@@ -33,12 +33,13 @@ def advise(
     estimator: Any,
     proposal: Any,
     initial: Any,
-    draws: int = 10_000,
+    updates: int = 10_000,
     separations: float = 1.0,
     seed: int = 0,
     progress: bool | None = None,
     calls: int | None = None,
     seconds: float | None = None,
+    draws: None = None,
 ) -> Advice:
     """Advise on a rule and a number of samples m, from pilot runs.
 
@@ -52,7 +53,7 @@ def advise(
         As of `ls.naive`; the estimator needs ``with_count``.
     initial
         As of `ls.sample`; or a run that there is already, of this target, whose positions then serve for the pilot's.
-    draws
+    updates
         Updates of the run that is planned, all chains together.
     separations
         How many separations from an exact chain are tolerable in these.
@@ -63,7 +64,9 @@ def advise(
     calls, seconds
         The budget: at most so many calls of the estimator (one call is one estimate), and about so many seconds beside
         those of compilation, which makes the advice depend on the speed of the machine. By default a tenth of
-        ``draws`` calls if the estimator is a black box; compiled estimators get all that serves, in at most a minute.
+        ``updates`` calls if the estimator is a black box; compiled estimators get all that serves, in at most a minute.
+    draws
+        Refused, with the remedy: draws are those of each chain everywhere, and an advice is for updates of all chains.
 
     Returns
     -------
@@ -77,34 +80,39 @@ def advise(
     >>> def one_sample(noise, position, candidate):
     ...     return -0.5 * (candidate**2 - position**2) + noise
     >>> noisy = ls.estimators.mean(one_sample, count=16, draw=lambda key, count: jr.normal(key, (count,)))
-    >>> advice = ls.advise(noisy, ls.RandomWalk(2.0), 0.0, draws=10_000, separations=10)
+    >>> advice = ls.advise(noisy, ls.RandomWalk(2.0), 0.0, updates=10_000, separations=10)
     >>> advice.rule
     'penalty'
     >>> run = advice.sample(chains=4)
     """
+    if draws is not None:
+        raise TypeError(
+            f"draws is {draws!r}, but draws are those of one chain: give the updates of the run that is planned, all "
+            f"chains together, ls.advise(estimator, proposal, initial, updates=chains * draws * thin)"
+        )
     require_estimator(estimator, "estimator")
     require_protocol(proposal, Proposal, "proposal", "a proposal such as ls.RandomWalk(scale)")
-    draws, seed = whole(draws, "draws", 1), whole(seed, "seed", 0, MOST_SEED)
+    updates, seed = whole(updates, "updates", 1), whole(seed, "seed", 0, MOST_SEED)
     separations = positive(separations, "separations")
     if not hasattr(estimator, "with_count"):
         raise TypeError(
             f"estimator {estimator!r} has no with_count(count): a method that returns the same estimator with another "
             f"number of samples is what advise varies"
         )
-    budget = Budget(calls, seconds, draws, bool(boxes(estimator)))
+    budget = Budget(calls, seconds, updates, bool(boxes(estimator)))
     try:
         pilot = Pilot(_large_enough(estimator), proposal, initial, seed, progress, budget)
     except TooLittleError:
         problems = (
-            f"{budget} are too little for an advice (for a black box the default is a tenth of draws): give "
+            f"{budget} are too little for an advice (for a black box the default is a tenth of updates): give "
             f"calls={ENOUGH} or more, more seconds, or a run that there is, ls.advise(estimator, proposal, run)",
         )
-        return _without_rule(Advice(None, None, (), (), problems, draws, separations, (), estimator, proposal, None))
-    wanted = separations / draws
+        return _without_rule(Advice(None, None, (), (), problems, updates, separations, (), estimator, proposal, None))
+    wanted = separations / updates
     with Progress(MOST_LOOKS, "looks at numbers of samples", progress) as shown:
         first = pilot.look(pilot.estimator.count)
         shown.update(len(pilot.looks))
-        options = _options(pilot, first, wanted, draws, shown)
+        options = _options(pilot, first, wanted, updates, shown)
     looks = tuple(look for _, look in sorted(pilot.looks.items()))
     advice = Advice(
         options[0].rule if options else None,
@@ -112,7 +120,7 @@ def advise(
         tuple(options),
         tuple(findings_of(pilot, options, looks)) if options else (),
         tuple(problems_of(pilot, first, bool(options))),
-        draws,
+        updates,
         separations,
         looks,
         estimator,
@@ -122,7 +130,7 @@ def advise(
     return advice if options else _without_rule(advice)
 
 
-def _options(pilot: Pilot, first: Look, wanted: float, draws: int, shown: Progress) -> list[Option]:
+def _options(pilot: Pilot, first: Look, wanted: float, updates: int, shown: Progress) -> list[Option]:
     """The rules that can be used, the best first, each with the number of samples that it needs."""
     if first.problems or not _usable(first):
         return []
@@ -133,7 +141,7 @@ def _options(pilot: Pilot, first: Look, wanted: float, draws: int, shown: Progre
     if again and again != rule:
         _search(pilot, again, wanted, shown)
         rule = again
-    options = [_option(pilot, name, wanted, draws) for name in _usable(first)]
+    options = [_option(pilot, name, wanted, updates) for name in _usable(first)]
     options.sort(key=lambda option: (option.rule != rule, option.discrepancy))
     return options
 
@@ -225,7 +233,7 @@ def _nearest(pilot: Pilot, rule: str, wanted: float) -> Look:
     return min(pilot.looks.values(), key=lambda look: abs(math.log(look.count / needed)))
 
 
-def _option(pilot: Pilot, rule: str, wanted: float, draws: int) -> Option:
+def _option(pilot: Pilot, rule: str, wanted: float, updates: int) -> Option:
     """A rule with the number of samples that it needs, and its cost."""
     needed = _needed(pilot, rule, wanted)
     count = _allowed(pilot.estimator, max(FEWEST, math.ceil(needed)))
@@ -236,15 +244,15 @@ def _option(pilot: Pilot, rule: str, wanted: float, draws: int) -> Option:
     power = 1.0 if rule in ("naive", "penalty") else 1.5
     rate = wanted * (count / needed) ** -1.0 if near.rules[rule].rho < math.inf else 0.0
     sides = 1 + (rule == "two_sided") + isinstance(pilot.estimator, TwoSided)
-    updates = updates_per_effective_draw(pilot)
+    per_draw = updates_per_effective_draw(pilot)
     return Option(
         rule,
         count,
-        rate * draws,
+        rate * updates,
         discrepancy * growth**-power,
         is_bound,
-        updates * count * sides,
-        updates * pilot.seconds_per_update * sides * count / pilot.estimator.count,
+        per_draw * count * sides,
+        per_draw * pilot.seconds_per_update * sides * count / pilot.estimator.count,
         not 0.5 <= growth <= 2,
     )
 

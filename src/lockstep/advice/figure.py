@@ -24,7 +24,7 @@ def draw(advice: Any, path: Any = None) -> Any:
         counts = [look.count for look in looks]
         style: dict[str, Any] = {"color": colour, "marker": MARKS[rule], "label": rule.replace("_", "-")}
         style["linewidth"] = 2.4 if rule == advice.rule else 1.2
-        left.plot(counts, [advice.draws / look.rules[rule].rho for look in looks], **style)
+        left.plot(counts, [advice.updates / look.rules[rule].rho for look in looks], **style)
         sizes = [look.rules[rule].discrepancy for look in looks]
         bounds = [look.rules[rule].discrepancy_interval[1] for look in looks]
         right.plot(counts, np.where(np.isnan(sizes), np.nan, sizes), **style)
@@ -32,7 +32,7 @@ def draw(advice: Any, path: Any = None) -> Any:
         right.plot(
             counts, np.where(np.isnan(sizes), bounds, np.nan), linestyle="none", marker="v", mfc="none", mec=colour
         )
-    for axes, label in ((left, f"separations in {advice.draws:,} updates"), (right, "kernel discrepancy")):
+    for axes, label in ((left, f"separations in {advice.updates:,} updates"), (right, "kernel discrepancy")):
         axes.set(xscale="log", yscale="log", xlabel="samples in an estimate, m", ylabel=label)
         axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         axes.xaxis.set_major_formatter("{x:g}")

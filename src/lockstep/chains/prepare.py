@@ -52,8 +52,9 @@ def make_task(
     path = None if directory is None else path_of(directory, "directory")
     with double_precision(), raised_here():
         key_start, _ = jr.split(jr.key(seed))
-        kernel, initial = fitted(kernel, initial, key_start, progress)
-        task = Task(kernel, initial, draws, chains, seed, warmup, thin, path, changed=changed, on_error=on_error)
+        kernel, initial, began = fitted(kernel, initial, chains, key_start, progress)
+        settings = (draws, chains, seed, warmup, thin, path)
+        task = Task(kernel, initial, *settings, changed=changed, on_error=on_error, began=began)
         if not flag(adapt, "adapt"):
             return task
         return adapted(dataclasses.replace(task, warmup=0, adaptation=warmup or DEFAULT_WARMUP), progress)

@@ -42,16 +42,16 @@ class RowModel(_Model):
 
     Attributes
     ----------
-    log_likelihood, data, log_prior
+    log_prior, log_likelihood, data
         As `lockstep.estimators.subsample` takes them; positions are unconstrained, and the prior has the Jacobian of
         that.
     initial
         A position to start from.
     """
 
+    log_prior: Any
     log_likelihood: Any
     data: Any
-    log_prior: Any
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)

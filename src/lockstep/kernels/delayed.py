@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 from lockstep.core.parts import part
 from lockstep.core.types import Position
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
+from lockstep.subsampling.scatter import Scattered
 
 
 @part
@@ -15,8 +16,8 @@ class Delayed:
 
     recipe: Any
 
-    def fit(self, position: Position, progress: bool | None = None) -> tuple[MetropolisHastings, Position]:
-        """The kernel, and the mode at which its chains are to begin."""
+    def fit(self, position: Position, progress: bool | None = None) -> tuple[MetropolisHastings, Scattered]:
+        """The kernel, and the surroundings of the mode, where its chains are to begin."""
         return self.recipe(position, progress)
 
     def _refuse(self, *arguments: Any, **options: Any) -> NoReturn:

@@ -17,7 +17,7 @@ from lockstep.core.parts import is_alike, is_concrete, is_floating, namespace, p
 from lockstep.core.types import Array, Involution, Position
 from lockstep.host.functions import Function, arity, wrapped
 
-__all__ = ["Identity", "Mobius", "Reflection", "Transform"]
+__all__ = ["Identity", "Involution", "Mobius", "Reflection", "Transform"]
 
 
 @part

@@ -13,6 +13,18 @@ import numpy as np
 from lockstep.core.parts import choose, part
 from lockstep.core.types import Array, Estimate
 
+__all__ = [
+    "Corrected",
+    "Penalty",
+    "PenaltySeries",
+    "PlugIn",
+    "Rule",
+    "corrected",
+    "penalty",
+    "penalty_series",
+    "plug_in",
+]
+
 NEVER = -np.inf
 
 

@@ -41,6 +41,8 @@ class Run:
     failed, failure
         With ``on_error="reject"``: how many candidates were rejected because their evaluation raised an exception (the
         warm-up included), and the first exception as a text: a line that names it, and its traceback.
+    began
+        A sentence if the chains did not begin at ``initial`` but around a mode that was found from there; else None.
     """
 
     positions: Position
@@ -55,6 +57,7 @@ class Run:
     changes: tuple[str, ...] = ()
     failed: int = 0
     failure: str | None = None
+    began: str | None = None
     kept: dict[int, Any] = dataclasses.field(default_factory=dict, init=False)  # predictions, by the number of draws
 
     @property
@@ -118,6 +121,7 @@ class Run:
             f"Run of {self.chains} chains × {self.draws:,} draws{thinned}{warmup}, seed {self.seed}: "
             f"acceptance {self.acceptance:.2f}, {self.seconds:.2f} s\n  kernel: {self.about['kernel']}\n  positions: "
             + ", ".join(f"{name} {array.shape}" for name, array in named_arrays(self.positions).items())
+            + ("" if self.began is None else f"\n  {self.began}")
         )
 
     def _attributes(self) -> dict[str, Any]:

@@ -43,7 +43,7 @@ def summarize(run: Any) -> Summary:
         prediction, sentence = None, "exact kernel" + ("" if exact_when == "always" else f", when {exact_when}")
     else:
         prediction, sentence = _predicted(run)
-    findings += [sentence, *run.changes, *good_news(table)]
+    findings += [sentence, *run.changes, *good_news(table), *([run.began] if run.began else [])]
     updates = run.chains * run.draws * run.thin
     findings.append(f"acceptance {run.acceptance:.3f} over {updates:,} updates of {run.chains} chains")
     return Summary(table, tuple(findings), prediction)

@@ -46,7 +46,10 @@ def sample(
         What `ls.standard`, `ls.penalty`, `ls.exchange`, … return, or any kernel with ``noise``, ``init`` and ``move``.
     initial
         A position for all chains, a function of a random key that draws one, or ``ls.Starts(positions)`` with a
-        leading axis over the chains.
+        leading axis over the chains. Kernels whose mode is not known yet (`ls.subsampled`, `ls.tunamh`, …) search it
+        from here, with several chains from the first one's start. If this is one position, their chains then begin
+        around the mode, each at a normal step of twice the standard deviations there, and ``run.began`` says so;
+        starts that you give for each chain are kept.
     draws
         How many positions of each chain to keep.
     chains
@@ -124,6 +127,7 @@ def finished(task: Task, outcome: Outcome) -> Run:
             changes=() if task.directory is None else changes_in(task.directory),
             failed=outcome.totals.failed + task.learning.failed,
             failure=outcome.totals.failure or task.learning.failure,
+            began=task.began,
         )
     if outcome.error is not None:
         vars(outcome.error)["run"] = run

@@ -36,7 +36,7 @@ from lockstep.storage.witness import Witness, processor
 
 FORMAT = 2
 NAME = "run.json"
-TEXTS = ("exact_when", "error", "remedy")  # of what is known of the kernel
+TEXTS = ("exact_when", "error", "remedy", "began")  # of what is known of the kernel
 WARMUP = "warmup"  # the directory, in that of a run, of the updates in which its proposals learn
 MOST_BYTES = 2**26  # of draws that wait to be written
 LEAST_SECONDS, MOST_SECONDS, SHARE = 2.0, 300.0, 0.01  # a segment is about this share of the run so far

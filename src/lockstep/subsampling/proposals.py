@@ -40,7 +40,7 @@ def choose_proposal(proposal: Any, name: str | None, estimator: Any, mode: Mode)
         "crank_nicolson": [CrankNicolson(mode.mean, mode.factor, step, LEAVES) for step in STEPS],
     }
     if proposal is None and name is None:
-        others = other_modes(estimator.log_likelihood, estimator.rows, estimator.log_prior, mode)
+        others = other_modes(estimator.log_prior, estimator.log_likelihood, estimator.rows, mode)
         if others:
             warn(
                 f"the posterior has {len(others) + 1} modes or more; candidates come from around all that were found, "
