@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pytest
+from pairs import INDEPENDENT, WALK, naive, penalty
 from scipy import stats
-from test_coupling import INDEPENDENT, WALK, naive, penalty
 
 import lockstep as ls
 from lockstep.coupling.common_noise import ShadowedInfo
