@@ -13,12 +13,9 @@ HERE = Path(__file__).parents[2]
 PAGES = {path.name: path.read_text(encoding="utf-8") for path in HERE.glob("docs/api/*.md")}
 TEXTS = [HERE / name for name in ("README.md", "CONTRIBUTING.md", "CITATION.cff")]
 TEXTS += [path for path in HERE.glob("docs/**/*.md") if "_build" not in path.parts]
-EXAMPLES = {
-    "ls.barker",
-    "src/lockstep/ratios/barker.py",
-    "src/lockstep/kernels/barker.py",
-}  # of how to add an algorithm
-EXAMPLES |= {"src/lockstep/kernels/third_order.py"}
+# What the pages on how to add an algorithm add.
+ADDED = ("ratios/barker", "kernels/barker", "kernels/third_order")
+EXAMPLES = {"ls.barker", *(f"src/lockstep/{name}.py" for name in ADDED)}
 
 
 def public(room, path):
