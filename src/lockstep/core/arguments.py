@@ -91,12 +91,6 @@ def law_of(weights: Any, name: str) -> np.ndarray:
     return np.asarray(found / found.sum())
 
 
-def require_protocol(value: object, protocol: type, name: str, remedy: str) -> None:
-    """Refuse a part of the wrong kind where it is handed over."""
-    if isinstance(value, type) or not isinstance(value, protocol):
-        raise TypeError(f"{name} must be {remedy}; got {value!r}")
-
-
 def shapes(tree: Any) -> str:
     """A text of what a tree holds, for error messages."""
     if jax.tree_util.all_leaves([tree]):

@@ -33,8 +33,13 @@ def part(cls: type[T]) -> type[T]:
     >>> jax.tree.map(lambda leaf: 2 * leaf, Scaled(3.0))(1.0)
     6.0
     """
+    for name in vars(cls).get("__annotations__", ()):
+        if name not in vars(cls):  # else what a base declares under that name would be the field's default
+            setattr(cls, name, dataclasses.field())
     cls = dataclasses.dataclass(frozen=True, eq=False, repr=False)(cls)
     fields = dataclasses.fields(cls)  # type: ignore[arg-type]
+    # A field may be the method that a base asks for: a user's function.
+    cls.__abstractmethods__ = vars(cls).get("__abstractmethods__", frozenset()) - {f.name for f in fields}  # type: ignore[attr-defined]
     leaves = tuple(f.name for f in fields if not f.metadata.get("static"))
     metas = tuple(f.name for f in fields if f.metadata.get("static"))
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from lockstep.core.arguments import real_numbers, whole
 from lockstep.core.parts import part, static
-from lockstep.core.types import Array, Estimate, Key, Position, Shape
+from lockstep.core.types import Array, Estimate, Estimator, Key, Position, Shape
 from lockstep.estimators.mean import average
 from lockstep.estimators.samples import moments
 from lockstep.host.functions import Scalar, wrapped
@@ -27,7 +27,7 @@ class Unfitted:
 
 
 @part
-class Subsample:
+class Subsample(Estimator):
     """``D̂`` = log prior and surrogate exactly, plus N times the average remainder of ``count`` rows."""
 
     log_likelihood: Scalar

@@ -7,7 +7,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from lockstep.core.arguments import positive, require_protocol
+from lockstep.core.adopt import adopted
+from lockstep.core.arguments import positive
 from lockstep.core.parts import part, static
 from lockstep.core.precision import canonical, double_precision
 from lockstep.core.types import Array, Position, Proposal
@@ -141,9 +142,8 @@ def exact_minibatch(
             f"bound of {which} is that of a Taylor control or of none, but control is {estimator.control!r}; bound "
             f"what this surrogate leaves of each row with ls.subsampling.Bound(row, distance)"
         )
-    require_protocol(
-        proposal, Proposal, "proposal", "a proposal such as ls.RandomWalk(scale), without a Taylor control"
-    )
+    remedy = "a proposal such as ls.RandomWalk(scale), without a Taylor control"
+    proposal = adopted(proposal, Proposal, "proposal", remedy)
     return make(minibatch_of(estimator, bound, chi), proposal, initial)
 
 

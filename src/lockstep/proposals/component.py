@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from lockstep.core.arguments import require_protocol, shapes
-from lockstep.core.parts import part, static
+from lockstep.core.adopt import adopted
+from lockstep.core.arguments import shapes
+from lockstep.core.parts import part, set_field, static
 from lockstep.core.types import Array, Key, Position, Proposal, Shape
 
 
 @part
-class Component:
+class Component(Proposal):
     """Moves one component of a position, named by its key, index or attribute; for component-wise updates.
 
     Examples
@@ -25,14 +26,13 @@ class Component:
     where: str | int = static()
     proposal: Proposal
 
+    computes_on_numpy = True
+
     def __post_init__(self) -> None:
         if isinstance(self.where, bool) or not isinstance(self.where, (str, int)):
             raise TypeError(f"where of Component is {self.where!r}; it must be the key, index or name of a component")
-        require_protocol(self.proposal, Proposal, "proposal of Component", "a proposal such as ls.RandomWalk(scale)")
-
-    @property
-    def is_independent(self) -> bool:
-        return False
+        remedy = "a proposal such as ls.RandomWalk(scale)"
+        set_field(self, "proposal", adopted(self.proposal, Proposal, "proposal of Component", remedy))
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
         return self.proposal.noise(key, self._get(position), shape)
@@ -43,13 +43,12 @@ class Component:
 
     def require_start(self, position: Position) -> None:
         """Refuse a component that its proposal would refuse."""
-        if hasattr(self.proposal, "require_start"):
-            self.proposal.require_start(self._get(position))
+        self.proposal.require_start(self._get(position))
 
     @property
     def adapted(self) -> Any:
         """The same component with its proposal adapted, where that can be."""
-        inner = getattr(self.proposal, "adapted", None)
+        inner = self.proposal.adapted
         if inner is None:
             return None
 
