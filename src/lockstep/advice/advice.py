@@ -12,6 +12,7 @@ import numpy as np
 
 from lockstep.advice.pilot import Look
 from lockstep.core.types import Estimator, Proposal, Rule
+from lockstep.estimators.samples import with_count
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.ratios import Estimated
 from lockstep.sampling import Run, Starts, sample
@@ -79,8 +80,7 @@ class Advice:
     def kernel(self) -> MetropolisHastings:
         if self.rule is None or self.count is None:
             raise ValueError(f"no rule can be advised: {'; '.join(self.problems)}")
-        assert self.estimator.with_count is not None  # else there is no advice
-        estimator, rule = rule_of(self.rules, self.rule).prepared(self.estimator.with_count(self.count))
+        estimator, rule = rule_of(self.rules, self.rule).prepared(with_count(self.estimator, self.count))
         return MetropolisHastings(self.proposal, Estimated(estimator, rule))
 
     def sample(self, chains: int = 4, seed: int | None = None, **options: Any) -> Run:

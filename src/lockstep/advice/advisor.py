@@ -18,7 +18,7 @@ from lockstep.core.progress import Progress
 from lockstep.core.types import Estimator, Proposal, Rule
 from lockstep.core.warnings import warn
 from lockstep.coupling.names import named_arrays
-from lockstep.estimators.samples import as_estimator
+from lockstep.estimators.samples import as_estimator, with_count
 from lockstep.host.boxes import boxes
 from lockstep.separation.rates import ALL_RULES, sides_of
 
@@ -155,9 +155,9 @@ def _without_rule(advice: Advice) -> Advice:
 
 def _large_enough(estimator: Estimator) -> Estimator:
     """The estimator with samples enough to estimate its cumulants, if it has fewer."""
-    if estimator.count >= FEWEST or estimator.is_variance_known or estimator.with_count is None:
+    if estimator.count >= FEWEST or estimator.is_variance_known:
         return estimator
-    return estimator.with_count(2 * FEWEST)
+    return with_count(estimator, 2 * FEWEST)
 
 
 def _usable(pilot: Pilot, look: Look) -> list[str]:

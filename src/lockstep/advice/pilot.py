@@ -11,6 +11,7 @@ import numpy as np
 from lockstep.advice.budget import Budget
 from lockstep.core.types import Estimator, Proposal, Rule
 from lockstep.coupling.common_noise import Pair
+from lockstep.estimators.samples import with_count
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.ratios import Estimated
 from lockstep.ratios.rules import corrected, plug_in
@@ -130,10 +131,7 @@ class Pilot:
         return replicates, pairs
 
     def _look(self, count: int) -> Look:
-        estimator = self.estimator
-        if count != estimator.count:
-            assert estimator.with_count is not None  # else there is no advice
-            estimator = estimator.with_count(count)
+        estimator = self.estimator if count == self.estimator.count else with_count(self.estimator, count)
         forward, reverse = self._replicates(estimator)
         if self._seen is None:
             at_start = forward if count == self.estimator.count else self._replicates(self.estimator)[0]

@@ -38,7 +38,7 @@ def adopted(value: object, base: type[Base], name: str, remedy: str) -> Base:
         raise TypeError(f"{name} must be {remedy}; got {value!r}: are the arguments in the right order?")
     if isinstance(value, type) or not all(hasattr(value, needed) for needed in base.__abstractmethods__):
         raise TypeError(f"{name} must be {remedy}; got {value!r}")
-    return ADAPTERS[base](value)  # type: ignore[no-any-return]
+    return ADAPTERS[base](value)
 
 
 def _adapter(base: type[Part]) -> Callable[[type[Any]], type[Any]]:

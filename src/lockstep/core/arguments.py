@@ -70,7 +70,7 @@ def flag(value: Any, name: str, is_none_allowed: bool = False) -> Any:
 
 def require_run(run: Any) -> None:
     """Refuse what is no run."""
-    if not hasattr(run, "positions") or not hasattr(run, "info"):
+    if not all(hasattr(run, name) for name in ("positions", "info")):
         raise TypeError(f"run must be what ls.sample or ls.load returned, not {run!r}")
 
 

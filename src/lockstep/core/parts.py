@@ -113,6 +113,27 @@ def _where(flag: Any, first: Any, second: Any) -> Any:
     return jax.lax.select(flag, first, second) if is_key(first) else namespace(flag).where(flag, first, second)
 
 
+def key_of(entry: Any) -> Any:
+    """The name, key or index by which a tree holds one of its children, from an entry of its path."""
+    match entry:
+        case jax.tree_util.GetAttrKey(name=name):
+            return name
+        case jax.tree_util.DictKey(key=key) | jax.tree_util.FlattenedIndexKey(key=key):
+            return key
+        case jax.tree_util.SequenceKey(idx=index):
+            return index
+    return entry
+
+
+def is_named(value: Any) -> bool:
+    """Whether a value is a named tuple."""
+    return isinstance(value, tuple) and hasattr(value, "_fields")
+
+
+class Settled:
+    """What `canonical` leaves as it is: the rows of large data are neither cast nor copied."""
+
+
 def is_alike(first: Any, second: Any) -> bool:
     """Whether two trees have one structure."""
     return bool(jax.tree.structure(first) == jax.tree.structure(second))  # type: ignore[operator]

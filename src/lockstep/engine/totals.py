@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from lockstep.coupling.common_noise import CoupledInfo, ShadowedInfo
 from lockstep.engine.bad_ratios import infos
 
 
@@ -91,7 +92,7 @@ def _counts(info: Any) -> dict[str, Any]:
         "accepted": sum(int(leg.is_accepted.sum()) for leg in infos(info)),
         "valid": sum(int(leg.is_valid.sum()) for leg in infos(info)),
     }
-    if hasattr(info, "marks"):
+    if isinstance(info, (CoupledInfo, ShadowedInfo)):
         counts |= {"marks": int(info.marks.sum()), "gaps": float(info.gaps.sum())}
     return counts
 

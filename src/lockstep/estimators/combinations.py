@@ -11,7 +11,7 @@ import numpy as np
 from lockstep.core.arguments import is_number
 from lockstep.core.parts import is_concrete, part
 from lockstep.core.types import Array, Estimate, Estimator, Key, Position, Shape
-from lockstep.estimators.samples import Pooled, as_estimator, influences, pooled, taken
+from lockstep.estimators.samples import Pooled, as_estimator, influences, pooled, taken, with_count
 from lockstep.host.functions import Scalar, wrapped
 
 
@@ -51,7 +51,7 @@ class KnownVariance(Estimator):
     def with_count(self, count: int) -> KnownVariance:
         """The same with another number of samples; the variance is taken to fall as 1/m."""
         return KnownVariance(
-            self.estimator.with_count(count), self.variance, self.factor * self.estimator.count / count
+            with_count(self.estimator, count), self.variance, self.factor * self.estimator.count / count
         )
 
 
@@ -127,7 +127,7 @@ class TwoSided(Estimator):
 
     def with_count(self, count: int) -> TwoSided:
         """The same with another number of samples on each side."""
-        return TwoSided(self.estimator.with_count(count))
+        return TwoSided(with_count(self.estimator, count))
 
 
 def two_sided(estimator: Any) -> TwoSided:
@@ -189,7 +189,7 @@ class Difference(Estimator):
 
     def with_count(self, count: int) -> Difference:
         """The same with another number of samples on each side."""
-        return Difference(self.at_position.with_count(count), self.at_candidate.with_count(count))
+        return Difference(with_count(self.at_position, count), with_count(self.at_candidate, count))
 
 
 def difference(at_position: Any, at_candidate: Any) -> Difference:

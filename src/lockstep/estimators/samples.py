@@ -116,7 +116,7 @@ def is_on_host(noise: Any) -> bool:
 
 def is_boxed(function: Any) -> bool:
     """Whether a wrapped function is a black box."""
-    return isinstance(getattr(function, "function", None), BlackBox)
+    return isinstance(function, (Function, Scalar)) and isinstance(function.function, BlackBox)
 
 
 def all_samples(function: Any, count: int, arguments: tuple[Any, ...]) -> Any:
@@ -196,6 +196,16 @@ def taken(
     if estimator.taken is not None:
         return estimator.taken(key, position, candidate, estimates)
     return estimator, estimator.noise(key, position, (estimates,))
+
+
+def with_count(estimator: Estimator, count: int) -> Estimator:
+    """The same estimator with another number of samples, or an error if it cannot have that."""
+    if estimator.with_count is None:
+        raise TypeError(
+            f"estimator {estimator!r} has no with_count(count), a method that returns the same estimator with another "
+            f"number of samples; give it one"
+        )
+    return estimator.with_count(count)
 
 
 def influences(estimator: Estimator, samples: Any, position: Position, candidate: Position) -> Array:

@@ -16,7 +16,7 @@ from lockstep.estimators.samples import moments
 from lockstep.host.functions import Scalar, wrapped
 from lockstep.subsampling.mode import Mode, find_mode, prior_of
 from lockstep.subsampling.rows import Rows, as_rows, draw_indices, widened
-from lockstep.subsampling.surrogates import Taylor, change_of_all, change_of_row
+from lockstep.subsampling.surrogates import Control, Taylor, change_of_all, change_of_row
 
 MOST_BYTES_IN_NOISE = 2**13  # of the rows of one update; larger ones are gathered when they are used
 
@@ -181,7 +181,7 @@ def subsample(
 def _control(control: Any) -> Any:
     if isinstance(control, str) and control == "taylor":
         return Unfitted()
-    if control is None or (hasattr(control, "of_row") and hasattr(control, "of_all")):
+    if control is None or isinstance(control, Control):
         return control
     raise ValueError(
         f"control of subsample is {control!r}; it must be 'taylor', None, or a surrogate, "

@@ -17,7 +17,7 @@ from lockstep.kernels.delayed import Delayed
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.ratios import Carried, Exactly, Randomized
 from lockstep.ratios.tuna import Minibatch
-from lockstep.subsampling.bounds import LinearBound
+from lockstep.subsampling.bounds import LinearBound, RowBound
 from lockstep.subsampling.mode import find_mode
 from lockstep.subsampling.proposals import check_proposal, choose_proposal
 from lockstep.subsampling.sums import block_length
@@ -126,7 +126,7 @@ def exact_minibatch(
 ) -> Any:
     """What TunaMH and the Poisson product share: checks, the mode, and the coefficients of the bound."""
     chi = positive(chi, "chi")
-    if not all(hasattr(bound, name) for name in ("at", "coefficient", "distance")):
+    if not isinstance(bound, RowBound):
         raise TypeError(
             f"bound of {which} is {bound!r}; it must be a bound such as ls.subsampling.logistic(lambda row: row['x'])"
         )

@@ -8,7 +8,7 @@ import numpy as np
 
 from lockstep.core.adopt import adopted
 from lockstep.core.arguments import shapes
-from lockstep.core.parts import part, set_field, static
+from lockstep.core.parts import is_named, part, set_field, static
 from lockstep.core.types import Array, Key, Position, Proposal, Shape
 
 
@@ -61,7 +61,7 @@ class Component(Proposal):
 
     def _get(self, position: Position) -> Position:
         try:
-            return getattr(position, self.where) if hasattr(position, "_fields") else position[self._index(position)]  # type: ignore[arg-type]
+            return getattr(position, self.where) if is_named(position) else position[self._index(position)]  # type: ignore[arg-type]
         except (KeyError, IndexError, AttributeError, TypeError) as error:
             raise ValueError(
                 f"where of Component is {self.where!r}, but the position, {shapes(position)}, has no component of that "
@@ -69,7 +69,7 @@ class Component(Proposal):
             ) from error
 
     def _set(self, position: Position, component: Position) -> Position:
-        if hasattr(position, "_fields"):
+        if is_named(position):
             return position._replace(**{str(self.where): component})
         if isinstance(position, dict):
             return {**position, self.where: component}

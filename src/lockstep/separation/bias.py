@@ -18,6 +18,7 @@ from lockstep.coupling.common_noise import Coupled, Pair
 from lockstep.coupling.maximal import MaximallyCoupled
 from lockstep.coupling.names import named_arrays
 from lockstep.estimators.combinations import two_sided
+from lockstep.estimators.samples import with_count
 from lockstep.kernels import corrected
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.proposals import RandomWalk
@@ -113,11 +114,6 @@ def bias(
     kernel = run.kernel
     if not isinstance(kernel, MetropolisHastings) or kernel.ratio.rule is None or kernel.ratio.estimator is None:
         raise TypeError(f"run has the kernel {kernel!r}; bias needs one such as ls.naive(estimator, proposal)")
-    if kernel.ratio.estimator.with_count is None:
-        raise TypeError(
-            f"estimator {kernel.ratio.estimator!r} has no with_count(count), which bias needs for a reference "
-            f"with more samples; give it one"
-        )
     reference = reference_of(run, kernel, whole(times, "times", 2))
     updates = run.draws * run.thin
     draws = max(FEWEST_DRAWS, updates // (1 + times)) if draws is None else whole(draws, "draws", 2)
@@ -137,8 +133,8 @@ def bias(
 def reference_of(run: Any, kernel: MetropolisHastings, times: int) -> MetropolisHastings:
     """The corrected kernel with more samples, two-sided if the variance differs by direction."""
     estimator = kernel.ratio.estimator
-    assert estimator is not None and estimator.with_count is not None  # as was made sure
-    more = estimator.with_count(times * estimator.count)
+    assert estimator is not None  # who calls this has made sure
+    more = with_count(estimator, times * estimator.count)
     if estimator.sides == 1 and asymmetry_of(*replicates_of(run, kernel)):
         more = two_sided(more)
     return corrected(more, kernel.proposal)
