@@ -48,19 +48,18 @@ def _adapter(base: type[Part]) -> Callable[[type[Any]], type[Any]]:
         names = {name for kind in base.__mro__ if issubclass(kind, Part) for name in vars(kind)}
         for name in names - vars(cls).keys() - {"name"}:
             if not name.startswith("_"):
-                setattr(cls, name, _passed(base, name))
+                setattr(cls, name, _passed(cls, base, name))
         return part(cls)
 
     return complete
 
 
-def _passed(base: type[Part], name: str) -> Any:
+def _passed(cls: type[Any], base: type[Part], name: str) -> Any:
     """What the user's part has under a name, else the default."""
-    default = next(vars(kind)[name] for kind in base.__mro__ if name in vars(kind))
 
     def read(self: Any) -> Any:
         if not hasattr(self.given, name):
-            return default.__get__(self)
+            return getattr(super(cls, self), name)
         value = getattr(self.given, name)
         return _adopting(value, base) if name in MAKING and value is not None else value
 

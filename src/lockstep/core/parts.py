@@ -57,7 +57,7 @@ def part(cls: type[T]) -> type[T]:
         return self
 
     jax.tree_util.register_pytree_with_keys(cls, flatten_with_keys, unflatten, flatten)
-    if "__repr__" not in vars(cls):
+    if cls.__repr__ is object.__repr__:
         cls.__repr__ = _repr  # type: ignore[method-assign]
     return cls
 

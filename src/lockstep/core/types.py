@@ -133,10 +133,8 @@ class Proposal(Part):
     def __call__(self, noise: Any, position: Position) -> tuple[Position, Array]:
         """The candidate, and log q(candidate → position) - log q(position → candidate)."""
 
-    @declared
-    def is_independent(self) -> bool:
-        """Whether the candidate does not depend on the position."""
-        return False
+    # Plain, for it is read at every update of coupled chains: whether the candidate does not depend on the position.
+    is_independent = False
 
     @declared
     def adapted(self) -> Callable[..., Any] | None:
@@ -346,10 +344,8 @@ class Rule(Part):
     def needs_variance(self) -> bool:
         """Whether it reads the variance of the estimate."""
 
-    @declared
-    def reads_value_alone(self) -> bool:
-        """Whether it reads nothing but the value, so that the cumulants need not be computed."""
-        return False
+    # Plain, for it is read at every update: whether nothing but the value is, so that cumulants need not be computed.
+    reads_value_alone = False
 
     @declared
     def error(self) -> str | None:

@@ -122,7 +122,7 @@ class Wrapped:
 
 def wrapped(kind: type[T], function: Any, name: str) -> T:
     """A user's function as a `Function` or a `Scalar`, wrapped once."""
-    return function if isinstance(function, (kind, Wrapped)) else kind(function, name)  # type: ignore[call-arg]
+    return function if isinstance(function, (kind, Wrapped)) else kind(function, name)  # type: ignore[call-arg, return-value]
 
 
 @part

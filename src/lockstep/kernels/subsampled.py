@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -26,6 +26,15 @@ from lockstep.subsampling.rows import Rows
 LEAST_COUNT = 8
 VARIANCE = 0.02  # of the estimated log ratio, at most, if the number of rows is left to us
 MOST_SHARE = 0.25  # of the rows in one estimate; beyond it all of them cost little more, and are exact
+
+
+@runtime_checkable
+class SumOverRows(Protocol):
+    """A model that knows all three: what `lockstep.interop` makes of other tools' models."""
+
+    log_likelihood: Any
+    data: Any
+    log_prior: Any
 
 
 @part
@@ -131,7 +140,7 @@ def subsampled(
     --------
     lockstep.estimators.subsample : the estimate alone, for other rules and proposals.
     """
-    if hasattr(log_likelihood, "log_likelihood"):
+    if isinstance(log_likelihood, SumOverRows):
         model = log_likelihood
         log_likelihood, data, log_prior = model.log_likelihood, model.data, model.log_prior
     if data is None:
