@@ -139,10 +139,11 @@ def status(
 def summary(directory: Directory) -> None:
     """Print means, deviations, ESS and R-hat of a run, and separation times of a coupled one."""
     import lockstep as ls
+    from lockstep.coupling.common_noise import CoupledInfo, ShadowedInfo
 
     loaded = ls.load(directory)
     typer.echo(repr(loaded.summary()))
-    if hasattr(loaded.info, "marks"):
+    if isinstance(loaded.info, (CoupledInfo, ShadowedInfo)):
         typer.echo(repr(ls.separation.summary(loaded)))
 
 

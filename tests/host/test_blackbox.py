@@ -421,7 +421,7 @@ def test_nan_is_counted():
     with pytest.warns(ls.LockstepWarning, match=r"log ratios .* were NaN.*log_density returned nan at candidate"):
         run = ls.sample(ls.standard(ls.blackbox(log_target), WALK), np.zeros(2), draws=100, chains=2, seed=0)
     in_the_run = np.isnan(returned[2:202])  # after the starts; then the warning looks for an example
-    assert (~run.info.is_finite).sum() == in_the_run.sum() > 0
+    assert (~run.info.is_valid).sum() == in_the_run.sum() > 0
 
 
 def test_warnings_of_the_users_function_arrive_and_ours_are_silent():
@@ -433,7 +433,7 @@ def test_warnings_of_the_users_function_arrive_and_ours_are_silent():
     # All weights are zero: our logarithm of 0 is a certain rejection, and says nothing.
     zero = E.log_mean_exp(ls.blackbox(lambda rng, position, candidate: -np.inf), 3)
     run = ls.sample(ls.naive(zero, WALK), np.zeros(2), draws=20, chains=2)
-    assert run.acceptance == 0 and run.info.is_finite.all()
+    assert run.acceptance == 0 and run.info.is_valid.all()
 
 
 KINDS = {

@@ -242,7 +242,7 @@ def test_accepts_iff_the_noise_is_below_the_log_ratio(name):
     moved, info = jax.vmap(kernel.move, in_axes=(None, 0))(state, noise)
     assert np.array_equal(info.is_accepted, noise.accept <= info.log_ratio)
     assert np.array_equal(np.any(moved.position != start(), axis=1), info.is_accepted)
-    assert np.all(noise.accept < 0) and np.all(info.is_finite)
+    assert np.all(noise.accept < 0) and np.all(info.is_valid)
     candidates = jax.vmap(kernel.proposal, in_axes=(0, None))(noise.proposal, start())[0]
     accepted = np.asarray(info.is_accepted)
     assert np.array_equal(moved.position[accepted], candidates[accepted])
@@ -318,7 +318,7 @@ def test_a_plain_numpy_density_runs_interpreted():
     state = interpreted.init(np.asarray(start()))
     for i in range(300):
         state, info = interpreted.move(state, jax.tree.map(lambda leaf, i=i: leaf[i], in_numpy))
-        assert isinstance(info.is_accepted, np.bool_) and isinstance(info.is_finite, np.bool_ | bool)
+        assert isinstance(info.is_accepted, np.bool_) and isinstance(info.is_valid, np.bool_ | bool)
         assert isinstance(state.position, np.ndarray) and isinstance(state.memory, np.float64)
         assert info.is_accepted == infos.is_accepted[i]
         np.testing.assert_allclose(state.position, positions[i], rtol=0, atol=1e-12)
@@ -529,6 +529,6 @@ def test_nan_is_rejected_and_counted_and_zero_density_is_rejected():
     candidates = 0.25 + np.asarray(noise.proposal)[:, 0]
     is_nan, is_zero = candidates > 0.3, candidates < 0.2
     assert is_nan.sum() > 50 and is_zero.sum() > 50
-    assert np.array_equal(info.is_finite, ~is_nan)
+    assert np.array_equal(info.is_valid, ~is_nan)
     assert np.array_equal(info.is_accepted, ~is_nan & ~is_zero)
     assert np.all((moved.position[:, 0] >= 0.2) & (moved.position[:, 0] <= 0.3))

@@ -388,8 +388,8 @@ def test_an_error_leaves_the_precision_as_it_was():
 def test_results_are_numpy_arrays(run):
     for leaf in jax.tree.leaves((run.positions, run.info)):
         assert type(leaf) is np.ndarray and leaf.shape[:2] == (CHAINS, DRAWS)
-    assert run.info.is_accepted.dtype == run.info.is_finite.dtype == bool
-    assert run.info.is_violated is None
+    assert run.info.is_accepted.dtype == run.info.is_valid.dtype == bool
+    assert run.info.is_violated.dtype == bool and not run.info.is_violated.any()
     assert (run.chains, run.draws, run.seed, run.warmup, run.thin) == (CHAINS, DRAWS, SEED, 0, 1)
     assert run.kernel is STANDARD and run.seconds > 0
     moved = np.any(np.diff(run.positions, axis=1) != 0, axis=2)
@@ -401,7 +401,7 @@ def test_datatree(run):
     posterior, stats = tree["posterior"], tree["sample_stats"]
     assert posterior["position"].dims[:2] == ("chain", "draw") and posterior["position"].shape == run.positions.shape
     assert np.array_equal(posterior["position"].values, run.positions)
-    assert set(stats.data_vars) == {"is_accepted", "log_ratio", "is_finite"}
+    assert set(stats.data_vars) == {"is_accepted", "log_ratio", "is_valid", "is_violated"}
     for name in stats.data_vars:
         assert stats[name].dims == ("chain", "draw")
         assert np.array_equal(stats[name].values, getattr(run.info, name))

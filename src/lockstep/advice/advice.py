@@ -11,13 +11,17 @@ import jax
 import numpy as np
 
 from lockstep.advice.pilot import Look
-from lockstep.estimators.combinations import two_sided
+from lockstep.core.types import Estimator, Proposal, Rule
+from lockstep.estimators.samples import with_count
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.ratios import Estimated
-from lockstep.ratios.rules import Rule, corrected, penalty, plug_in
 from lockstep.sampling import Run, Starts, sample
+from lockstep.separation.rates import sides_of
 
-RULES: dict[str, Rule] = {"naive": plug_in, "penalty": penalty, "corrected": corrected, "two_sided": corrected}
+
+def rule_of(rules: tuple[Rule, ...], name: str) -> Rule:
+    """The rule of a name."""
+    return next(rule for rule in rules if rule.name == name)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -55,6 +59,8 @@ class Advice:
         The advised kernel.
     looks
         What was measured, a number of samples at a time.
+    rules
+        The rules that there were to choose from.
     """
 
     rule: str | None
@@ -65,18 +71,17 @@ class Advice:
     updates: int
     separations: float
     looks: tuple[Look, ...]
-    estimator: Any
-    proposal: Any
+    estimator: Estimator
+    proposal: Proposal
     pilot: Run | None
+    rules: tuple[Rule, ...]
 
     @property
     def kernel(self) -> MetropolisHastings:
         if self.rule is None or self.count is None:
             raise ValueError(f"no rule can be advised: {'; '.join(self.problems)}")
-        estimator = self.estimator.with_count(self.count)
-        if self.rule == "two_sided":
-            estimator = two_sided(estimator)
-        return MetropolisHastings(self.proposal, Estimated(estimator, RULES[self.rule]))
+        estimator, rule = rule_of(self.rules, self.rule).prepared(with_count(self.estimator, self.count))
+        return MetropolisHastings(self.proposal, Estimated(estimator, rule))
 
     def sample(self, chains: int = 4, seed: int | None = None, **options: Any) -> Run:
         """Run the advised kernel for the updates that the advice was asked for, from where the pilot ended.
@@ -123,7 +128,7 @@ class Advice:
         if self.rule is None:
             yield f"Advice {wanted}: none"
         else:
-            sides = " on each side" if self.rule == "two_sided" else ""
+            sides = " on each side" if sides_of(rule_of(self.rules, self.rule), self.estimator) > 1 else ""
             yield f"Advice {wanted}: {self.rule} with m = {self.count}{sides}"
         row = "  {:<12}{:>10}{:>14}{:>16}{:>22}{:>22}".format
         if self.options:

@@ -6,9 +6,6 @@ from typing import Any
 
 import numpy as np
 
-COLOURS = {"naive": "#D55E00", "penalty": "#0072B2", "corrected": "#009E73", "two_sided": "#CC79A7"}
-MARKS = {"naive": "o", "penalty": "s", "corrected": "D", "two_sided": "^"}
-
 
 def draw(advice: Any, path: Any = None) -> Any:
     """Draw it; save it if a path is given. Returns the matplotlib figure."""
@@ -17,12 +14,13 @@ def draw(advice: Any, path: Any = None) -> Any:
 
     figure = Figure(figsize=(9.0, 4.0), layout="constrained")
     left, right = figure.subplots(1, 2)
-    for rule, colour in COLOURS.items():
+    for one in advice.rules:
+        rule, colour = one.name, one.colour
         looks = [look for look in advice.looks if rule in look.rules and not np.isnan(look.rules[rule].rho)]
         if not looks:
             continue
         counts = [look.count for look in looks]
-        style: dict[str, Any] = {"color": colour, "marker": MARKS[rule], "label": rule.replace("_", "-")}
+        style: dict[str, Any] = {"color": colour, "marker": one.marker, "label": rule.replace("_", "-")}
         style["linewidth"] = 2.4 if rule == advice.rule else 1.2
         left.plot(counts, [advice.updates / look.rules[rule].rho for look in looks], **style)
         sizes = [look.rules[rule].discrepancy for look in looks]

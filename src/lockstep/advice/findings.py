@@ -19,7 +19,7 @@ def findings_of(pilot: Pilot, options: list[Any], looks: tuple[Look, ...]) -> It
     """Why the first of the options."""
     first, best = pilot.looks[pilot.estimator.count], options[0]
     near = min(looks, key=lambda look: abs(np.log(look.count / best.count)))
-    sizes = {name: _size(near, name) for name in ("naive", "penalty", "corrected", "two_sided") if name in near.rules}
+    sizes = {rule.name: _size(near, rule.name) for rule in pilot.rules if rule.name in near.rules}
     known = {name: size for name, size in sizes.items() if not np.isnan(size)}
     ranked = ", ".join(f"{name} {size:.2g}" for name, size in sorted(known.items(), key=lambda item: item[1]))
     yield f"{best.rule}: kernel discrepancy at m = {near.count}: {ranked}"
@@ -71,7 +71,7 @@ def problems_of(pilot: Pilot, look: Look, is_advised: bool) -> Iterator[str]:
         yield f"the pilot has only {effective:.0f} effective draws: what it has not visited is not in this advice"
     if (worst := _r_hat(pilot)) > MIXED:
         yield f"the chains of the pilot disagree (R-hat {worst:.2f}): start it elsewhere, or change the proposal"
-    bad = 1 - float(np.mean(pilot.run.info.is_finite))
+    bad = 1 - float(np.mean(pilot.run.info.is_valid))
     if bad > 0:
         yield f"{bad:.2%} of the log ratios of the pilot were NaN or plus infinity"
 

@@ -18,7 +18,7 @@ from lockstep.chains.starts import Starts, chain_keys, initial_positions, initia
 from lockstep.chains.task import Task
 from lockstep.core.precision import canonical
 from lockstep.core.progress import Progress
-from lockstep.core.types import Key
+from lockstep.core.types import Key, Proposal
 from lockstep.coupling.common_noise import Pair
 from lockstep.engine import compiled as driver
 from lockstep.engine.bad_ratios import infos
@@ -231,7 +231,7 @@ def _windows(warmup: int) -> list[tuple[int, int]]:
 
 
 def _is_adaptable(node: Any) -> bool:
-    return callable(getattr(node, "adapted", None))
+    return isinstance(node, Proposal) and node.adapted is not None
 
 
 def _require_adaptable(kernel: Any) -> None:

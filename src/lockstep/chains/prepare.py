@@ -11,7 +11,8 @@ import jax.random as jr
 from lockstep.chains.adapt import DEFAULT_WARMUP, adapted
 from lockstep.chains.fit import fitted
 from lockstep.chains.task import Task
-from lockstep.core.arguments import MOST_SEED, flag, path_of, require_protocol, whole
+from lockstep.core.adopt import adopted as adopted_part
+from lockstep.core.arguments import MOST_SEED, flag, path_of, whole
 from lockstep.core.precision import double_precision
 from lockstep.core.types import Kernel
 from lockstep.host.callback import raised_here
@@ -37,7 +38,7 @@ def make_task(
 ) -> Task:
     """The arguments of a run, checked, with its kernel fitted and adapted."""
     changed = require_choice(changed)
-    require_protocol(kernel, Kernel, "kernel", "a kernel such as ls.standard(log_density, proposal)")
+    kernel = adopted_part(kernel, Kernel, "kernel", "a kernel such as ls.standard(log_density, proposal)")
     draws, chains = whole(draws, "draws", 1, MOST_STEPS), whole(chains, "chains", 1, MOST_CHAINS)
     warmup, thin = whole(warmup, "warmup", 0, MOST_STEPS), whole(thin, "thin", 1, MOST_STEPS)
     if warmup + draws * thin > MOST_STEPS:

@@ -15,7 +15,7 @@ import jax.random as jr
 import numpy as np
 
 from lockstep.chains.task import Task
-from lockstep.core.parts import is_key
+from lockstep.core.parts import is_key, key_of
 from lockstep.core.warnings import warn
 from lockstep.engine import compiled as driver
 from lockstep.engine.choice import driver_of
@@ -139,7 +139,7 @@ def _differences(there: Any, here: Any, first: int, least_scale: float = 0.0) ->
         old = _plain(old)
         if old.dtype == new.dtype and old.tobytes() == new.tobytes():
             continue
-        name = ".".join(str(getattr(key, "name", getattr(key, "key", getattr(key, "idx", key)))) for key in path)
+        name = ".".join(str(key_of(key)) for key in path)
         scale = max(_largest(old), least_scale)
         for chain, (was, now) in enumerate(zip(old, new, strict=True)):
             pairs = [(a, b) for a, b in zip(was.ravel(), now.ravel(), strict=True) if a.tobytes() != b.tobytes()]

@@ -56,12 +56,12 @@ def transition_matrix(kernel: Any, states: Any, law: Any = None) -> np.ndarray:
         return _composed(kernel, states, law)
     if not isinstance(kernel, MetropolisHastings):
         raise TypeError(f"transition_matrix takes kernels of one accept/reject, Cycle or Mixture; got {kernel!r}")
-    if not hasattr(kernel.proposal, "law"):
+    if kernel.proposal.law is None:
         raise TypeError(
             f"transition_matrix needs a proposal with a method law(position) that enumerates its candidates, such as "
-            f"ls.Finite; {type(kernel.proposal).__name__} has none"
+            f"ls.Finite; {kernel.proposal.name} has none"
         )
-    if getattr(kernel.ratio, "correlation", None) is not None:
+    if kernel.ratio.correlation is not None:
         raise ValueError(
             "transition_matrix: correlated noise leaves every finite set; test such a kernel by invariance"
         )

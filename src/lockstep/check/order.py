@@ -16,7 +16,6 @@ from lockstep.core.precision import canonical, double_precision
 from lockstep.core.types import describe, one_of
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.ratios import Randomized
-from lockstep.ratios.randomizations import AuxiliaryData
 
 
 def asymptotic_variance(matrix: Any, function: Any) -> float:
@@ -119,8 +118,8 @@ def minorization(
     sentence = f"ε = {epsilon:.4g}" + (f" ± {error:.1g}" if error else "") + f", smallest {place}"
     if not epsilon > 0:
         sentence += "; no ε > 0 was found: the condition may fail there"
-    if isinstance(randomization, AuxiliaryData):
-        sentence += " (which holds only if log_likelihood is normalised: the condition is about densities)"
+    if randomization.is_density_when is not None:
+        sentence += f" (which holds only if {randomization.is_density_when})"
     return Finding(
         epsilon > 0, sentence, 1 - epsilon, where, {"epsilon": epsilon, "epsilon_se": error, "shares": shares}
     )

@@ -17,6 +17,7 @@ import jax.random as jr
 import numpy as np
 from jax.extend.core import jaxprs_in_params
 
+from lockstep.core.parts import key_of
 from lockstep.core.types import Array, Key, Position
 from lockstep.host.callback import raised_here
 
@@ -132,7 +133,7 @@ def gather(past: Any, now: Any, is_first: Array) -> Any:
     summed = getattr(now, "summed", ())
 
     def combine(path: Any, old: Array, new: Array) -> Array:
-        is_sum = new.dtype == np.int32 or getattr(path[0], "name", None) in summed
+        is_sum = new.dtype == np.int32 or key_of(path[0]) in summed
         return jnp.where(is_first, new, old + new) if is_sum else new
 
     return jax.tree_util.tree_map_with_path(combine, past, now)

@@ -16,6 +16,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from lockstep.core.parts import is_named, key_of
 from lockstep.core.types import Key, Noise, Position
 from lockstep.engine import compiled
 from lockstep.engine.compiled import CELL, Block, Output
@@ -120,7 +121,7 @@ def rows_of(noise: Any, steps: slice, chain: int) -> Iterable[Any]:
     if isinstance(noise, tuple) and noise:
         columns = [rows_of(inner, steps, chain) for inner in noise]
         # A kernel takes its noise apart at once: names would only cost time.
-        is_plain = isinstance(noise, Noise) or not hasattr(noise, "_fields")
+        is_plain = isinstance(noise, Noise) or not is_named(noise)
         return zip(*columns, strict=False) if is_plain else map(type(noise), *columns)
     structure: Any
     children, structure = jax.tree.flatten(noise, is_leaf=lambda node: node is not noise)
@@ -141,7 +142,7 @@ def _output(positions: list[Any], infos: list[Any], block: Block, begun: Any, is
     old = None if begun is None else jax.tree.unflatten(jax.tree.structure(info), begun)
 
     def gather(path: Any, leaf: Any, *past: Any) -> Any:
-        if leaf.dtype != bool and getattr(path[0], "name", None) not in summed:
+        if leaf.dtype != bool and key_of(path[0]) not in summed:
             return leaf[last]
         leaf = leaf.astype(np.int32) if leaf.dtype == bool else leaf
         whole = np.concatenate([np.asarray(past)[:1].astype(leaf.dtype), leaf]) if past else leaf
@@ -165,7 +166,7 @@ def _stacked(trees: Sequence[Any]) -> Any:
         return np.array(trees)
     if first is None:
         return None
-    if isinstance(first, tuple) and hasattr(first, "_fields"):
+    if is_named(first):
         return type(first)(*map(_stacked, zip(*trees, strict=True)))
     return jax.tree.map(lambda *leaves: np.array(leaves), *trees)
 

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 from lockstep.core.parts import choose, namespace, part
-from lockstep.core.types import Array, Estimate, Key, Position, Shape
+from lockstep.core.types import Array, Estimate, Estimator, Key, Position, Shape
 from lockstep.estimators.samples import (
     Moments,
     Pooled,
@@ -24,7 +24,7 @@ from lockstep.host.moments import FEW, log_of_few, moments_of_few
 
 
 @part
-class LogMeanExp:
+class LogMeanExp(Estimator):
     """``D̂ = log(average of e^{log w_i})``.
 
     With relative weights r_i = w_i/average and their variance s²: bias = -s²/(2m), variance = s²/m,

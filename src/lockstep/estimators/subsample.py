@@ -10,7 +10,7 @@ import numpy as np
 
 from lockstep.core.arguments import real_numbers, whole
 from lockstep.core.parts import part, static
-from lockstep.core.types import Array, Estimate, Key, Position, Shape
+from lockstep.core.types import Array, Estimate, Estimator, Key, Position, Shape
 from lockstep.estimators.mean import average
 from lockstep.estimators.samples import moments
 from lockstep.host.functions import Scalar, wrapped
@@ -18,7 +18,7 @@ from lockstep.subsampling.mode import Mode, find_mode
 from lockstep.subsampling.prior import prior_of, require_order
 from lockstep.subsampling.rows import Rows, as_rows, draw_indices, widened
 from lockstep.subsampling.scatter import Scattered
-from lockstep.subsampling.surrogates import Taylor, change_of_all, change_of_row
+from lockstep.subsampling.surrogates import Control, Taylor, change_of_all, change_of_row
 
 MOST_BYTES_IN_NOISE = 2**13  # of the rows of one update; larger ones are gathered when they are used
 
@@ -29,7 +29,7 @@ class Unfitted:
 
 
 @part
-class Subsample:
+class Subsample(Estimator):
     """``D̂`` = log prior and surrogate exactly, plus N times the average remainder of ``count`` rows."""
 
     log_prior: Scalar
@@ -188,7 +188,7 @@ def subsample(
 def _control(control: Any) -> Any:
     if isinstance(control, str) and control == "taylor":
         return Unfitted()
-    if control is None or (hasattr(control, "of_row") and hasattr(control, "of_all")):
+    if control is None or isinstance(control, Control):
         return control
     raise ValueError(
         f"control of subsample is {control!r}; it must be 'taylor', None, or a surrogate, "

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from lockstep.core.parts import part
-from lockstep.core.types import Position
+from lockstep.core.types import Kernel, Position
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.subsampling.scatter import Scattered
 
 
 @part
-class Delayed:
+class Delayed(Kernel):
     """A recipe for a kernel: `lockstep.sample` makes the kernel from its initial position."""
 
     recipe: Any

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -28,6 +28,15 @@ from lockstep.subsampling.scatter import Scattered
 LEAST_COUNT = 8
 VARIANCE = 0.02  # of the estimated log ratio, at most, if the number of rows is left to us
 MOST_SHARE = 0.25  # of the rows in one estimate; beyond it all of them cost little more, and are exact
+
+
+@runtime_checkable
+class SumOverRows(Protocol):
+    """A model that knows all three: what `lockstep.interop` makes of other tools' models."""
+
+    log_likelihood: Any
+    data: Any
+    log_prior: Any
 
 
 @part
@@ -134,7 +143,7 @@ def subsampled(
     --------
     lockstep.estimators.subsample : the estimate alone, for other rules and proposals.
     """
-    if hasattr(log_prior, "log_likelihood"):
+    if isinstance(log_prior, SumOverRows):
         model = log_prior
         log_prior, log_likelihood, data = model.log_prior, model.log_likelihood, model.data
     require_order(log_likelihood, "ls.subsampled(log_prior, log_likelihood, data)")

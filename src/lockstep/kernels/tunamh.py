@@ -7,7 +7,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from lockstep.core.arguments import positive, require_protocol
+from lockstep.core.adopt import adopted
+from lockstep.core.arguments import positive
 from lockstep.core.parts import part, static
 from lockstep.core.precision import canonical, double_precision
 from lockstep.core.types import Array, Position, Proposal
@@ -16,7 +17,7 @@ from lockstep.kernels.delayed import Delayed
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.ratios import Carried, Exactly, Randomized
 from lockstep.ratios.tuna import Minibatch
-from lockstep.subsampling.bounds import LinearBound
+from lockstep.subsampling.bounds import LinearBound, RowBound
 from lockstep.subsampling.mode import find_mode
 from lockstep.subsampling.prior import require_order
 from lockstep.subsampling.proposals import check_proposal, choose_proposal
@@ -128,7 +129,7 @@ def exact_minibatch(
     """What TunaMH and the Poisson product share: checks, the mode, and the coefficients of the bound."""
     require_order(log_likelihood, f"ls.{which}(log_prior, log_likelihood, data, bound, proposal)")
     chi = positive(chi, "chi")
-    if not all(hasattr(bound, name) for name in ("at", "coefficient", "distance")):
+    if not isinstance(bound, RowBound):
         raise TypeError(
             f"bound of {which} is {bound!r}; it must be a bound such as ls.subsampling.logistic(lambda row: row['x'])"
         )
@@ -144,9 +145,8 @@ def exact_minibatch(
             f"bound of {which} is that of a Taylor control or of none, but control is {estimator.control!r}; bound "
             f"what this surrogate leaves of each row with ls.subsampling.Bound(row, distance)"
         )
-    require_protocol(
-        proposal, Proposal, "proposal", "a proposal such as ls.RandomWalk(scale), without a Taylor control"
-    )
+    remedy = "a proposal such as ls.RandomWalk(scale), without a Taylor control"
+    proposal = adopted(proposal, Proposal, "proposal", remedy)
     return make(minibatch_of(estimator, bound, chi), proposal, initial)
 
 

@@ -21,18 +21,22 @@ __all__ = ["Identity", "Involution", "Mobius", "Reflection", "Transform"]
 
 
 @part
-class Identity:
+class Identity(Involution):
     """``f(x) = x``, for x of any kind."""
+
+    computes_on_numpy = True
 
     def __call__(self, x: Any, position: Position, candidate: Position) -> tuple[Any, Array]:
         return x, 0.0
 
 
 @part
-class Reflection:
+class Reflection(Involution):
     """``f(x) = total - x``: of a number, or of each component of a vector."""
 
     total: Any
+
+    computes_on_numpy = True
 
     def __post_init__(self) -> None:
         if is_concrete(self.total):
@@ -43,17 +47,19 @@ class Reflection:
 
 
 @part
-class Mobius:
+class Mobius(Involution):
     """``f(x) = (a x + b)/(c x - a)``, in each component of x; a² + b c must not be 0."""
 
     a: Any
     b: Any
     c: Any
 
+    computes_on_numpy = True
+
     def __post_init__(self) -> None:
         if not is_concrete((self.a, self.b, self.c)):
             return
-        a, b, c = (real_numbers(getattr(self, name), f"{name} of Mobius") for name in "abc")
+        a, b, c = map(real_numbers, (self.a, self.b, self.c), ("a of Mobius", "b of Mobius", "c of Mobius"))
         if np.any(a**2 + b * c == 0):
             raise ValueError(
                 f"Mobius has a={self.a}, b={self.b}, c={self.c}, so that a² + b c = 0 and f is constant; change one of "
@@ -68,7 +74,7 @@ class Mobius:
 
 
 @part
-class Transform:
+class Transform(Involution):
     """An involution of your own, ``f(x)`` or ``f(x, position, candidate)``; its Jacobian comes from autodiff.
 
     A function that returns a pair ``(f(x), log_abs_jacobian)`` keeps its own Jacobian.

@@ -10,7 +10,7 @@ import numpy as np
 
 from lockstep.core.arguments import is_array, shapes
 from lockstep.core.parts import choose, is_alike, is_key, part, set_field
-from lockstep.core.types import Array, Key, Position, Shape
+from lockstep.core.types import Array, Key, Position, Randomization, Shape
 from lockstep.host.draws import draw_each, require_random
 from lockstep.host.functions import Function, Scalar, wrapped
 from lockstep.host.generator import RandomKey
@@ -20,7 +20,7 @@ __all__ = ["AuxiliaryData", "Density", "tempering"]
 
 
 @part
-class Density:
+class Density(Randomization):
     """x from a density ξ(x; θ, θ'), paired with f(x) by an involution.
 
     The weight is ``log ξ(f(x); θ', θ) - log ξ(x; θ, θ') + log |f'(x)|``.
@@ -76,7 +76,7 @@ class Density:
 
 
 @part
-class AuxiliaryData:
+class AuxiliaryData(Randomization):
     """Data x simulated at the candidate: the weight ``log L(θ, x) - log L(θ', x)`` of the exchange algorithm."""
 
     log_likelihood: Scalar
@@ -87,6 +87,7 @@ class AuxiliaryData:
 
     exact_when = "simulate draws exactly from the likelihood"
     when_stuck = "put bridges between the two positions (ls.bridged_exchange)"
+    is_density_when = "log_likelihood is normalised: the condition is about densities"
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
         return draw_each(self.draw, key, shape)

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import jax.random as jr
 
 from lockstep.core.parts import part, static
-from lockstep.core.types import Array, Key, Position, Shape
+from lockstep.core.types import Array, Evaluation, Key, Position, Randomization, Shape
 from lockstep.estimators.subsample import Subsample
 from lockstep.subsampling.rows import draw_indices
 from lockstep.subsampling.surrogates import Taylor
@@ -39,7 +39,7 @@ class Kept(NamedTuple):
 
 
 @part
-class Minibatch:
+class Minibatch(Randomization):
     """The randomization of TunaMH: with |r_i(θ') - r_i(θ)| ≤ c_i M and λ = χ C² M², B ~ Poisson(λ + CM) rows are drawn.
 
     Row i comes with probability c_i/C and is kept with probability ``(λ c_i + C φ_i)/(λ c_i + C c_i M)``,
@@ -123,7 +123,7 @@ class Minibatch:
 
 
 @part
-class PoissonProduct:
+class PoissonProduct(Evaluation):
     """An unbiased, non-negative estimate of the posterior from a Poisson number of rows.
 
     With ``|r_i(θ)| ≤ c_i M(θ)``, r counted from a reference position, and K ~ Poisson(λ), λ = 2CM(θ), rows drawn with

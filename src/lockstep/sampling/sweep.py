@@ -8,10 +8,13 @@ import itertools
 import json
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from os import PathLike
 from pathlib import Path
 from typing import Any
+
+import jax
+import numpy as np
 
 from lockstep.chains.drive import Outcome
 from lockstep.chains.executors import processors
@@ -213,7 +216,7 @@ def _points(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
     for name, values in grid.items():
         if not isinstance(name, str) or not name.isidentifier():
             raise ValueError(f"grid names {name!r}; a name must be one that an argument of make can have")
-        if isinstance(values, (str, bytes)) or not hasattr(values, "__len__") or not len(values):
+        if isinstance(values, (str, bytes)) or not isinstance(values, Sized) or not len(values):
             raise TypeError(f"grid[{name!r}] is {values!r}; give a list of at least one value")
     points = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
     labels = [label(point) for point in points]
@@ -229,7 +232,8 @@ def label(point: Mapping[str, Any]) -> str:
 
 
 def _text(value: Any) -> str:
-    text = repr(value.item() if hasattr(value, "item") and not getattr(value, "shape", ()) else value)
+    is_number = isinstance(value, (np.generic, np.ndarray, jax.Array)) and not value.shape
+    text = repr(value.item() if is_number else value)
     text = text.strip("'")
     if PLAIN.fullmatch(text) and set(text) != {"."}:
         return text
