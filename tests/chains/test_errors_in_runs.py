@@ -9,7 +9,7 @@ import pytest
 
 import lockstep as ls
 from lockstep.engine import pace
-from lockstep.storage import directory as directory_module
+from lockstep.storage import writer as writer_module
 
 FAILING: set[int] = set()
 CALLS = [0]
@@ -26,8 +26,8 @@ def log_density(theta):
 def short_blocks(monkeypatch):
     """Blocks of one step, each a segment: it is known how many draws there are when the error comes."""
     monkeypatch.setattr(pace, "SECONDS_PER_BLOCK", 0.0)
-    monkeypatch.setattr(directory_module, "LEAST_SECONDS", 0.0)
-    monkeypatch.setattr(directory_module, "MOST_SECONDS", 0.0)
+    monkeypatch.setattr(writer_module, "LEAST_SECONDS", 0.0)
+    monkeypatch.setattr(writer_module, "MOST_SECONDS", 0.0)
     FAILING.clear()
 
 

@@ -22,7 +22,7 @@ from durable_models import CHAINS, DRAWS, GRID, LONG, MODELS, START, SWEEP, log_
 import lockstep as ls
 from lockstep.chains import executors, groups
 from lockstep.chains.interrupt import Stop
-from lockstep.engine import compiled as driver
+from lockstep.engine import block as limits
 from lockstep.storage.status import status
 
 sweep_module = import_module("lockstep.sampling.sweep")
@@ -48,7 +48,7 @@ def compiled_once(tmp_path_factory):
 def small_blocks():
     """Runs of all lengths share one program."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(driver, "MOST_CELLS", 16)
+        patch.setattr(limits, "MOST_CELLS", 16)
         yield
 
 

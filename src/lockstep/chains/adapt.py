@@ -12,25 +12,28 @@ import jax
 import jax.random as jr
 import numpy as np
 
-from lockstep.chains.drive import Collector, drive
+from lockstep.chains.drive import drive
 from lockstep.chains.interrupt import Interrupted, Stop
+from lockstep.chains.keepers import Collector, Keeper
 from lockstep.chains.starts import Starts, chain_keys, initial_positions, initial_states
 from lockstep.chains.task import Task
 from lockstep.core.precision import canonical
 from lockstep.core.progress import Progress
 from lockstep.core.types import Key
 from lockstep.coupling.common_noise import Pair
-from lockstep.engine import compiled as driver
 from lockstep.engine.bad_ratios import infos
-from lockstep.engine.choice import driver_of
+from lockstep.engine.block import CELL
+from lockstep.engine.choice import engine_of
 from lockstep.engine.pace import Pace
 from lockstep.engine.reject import rejecting
+from lockstep.engine.thinning import Thinning
 from lockstep.engine.totals import Totals
 from lockstep.kernels.compose import Cycle
-from lockstep.storage.directory import NAME, WARMUP, Point, Writer, open_run, read_record, require_empty, write_changes
+from lockstep.storage.directory import NAME, WARMUP, open_run, read_record, require_empty, write_changes
 from lockstep.storage.errors import MismatchError
 from lockstep.storage.learnt import Learnt, damaged, filled, forget_draws, read_learnt, write_learnt
-from lockstep.storage.segments import read_output
+from lockstep.storage.point import Point
+from lockstep.storage.writer import Writer
 
 DEFAULT_WARMUP = 1000
 ADAPT_STREAM = 2**31  # of random numbers: beyond the chains'
@@ -85,23 +88,22 @@ def _learn(task: Task, store: Store | None, shown: Progress, stop: Stop) -> Task
     state = initial_states(canonical(task.kernel, "kernel"), task.initial, chains, key_start)
     keys = chain_keys(key_run, np.arange(chains))
     kernel = _shaped(task.kernel, state.position)
-    point, windows, log_step, done = Point(0, state, None, Totals()), _windows(warmup), np.zeros(()), 0
+    point, windows, log_step, done = Point(0, state, Thinning(1), Totals()), _windows(warmup), np.zeros(()), 0
     collector = Collector(chains, warmup)
     if store is not None:
         point = store.writer.resume(state) or point
-        for segment in store.writer.segments:
-            collector.add(read_output(segment))
+        collector.read(store.writer.segments)
         if store.learnt is not None:
             done, log_step = store.learnt.windows, store.learnt.log_steps
             if done > len(windows) or point.step < sum(windows[done - 1]):
                 raise damaged(store.directory, "there are fewer draws than it has learnt from")
             kernel = _with_numbers(kernel, store.learnt.numbers, store.directory)
-    keepers = [collector] if store is None else [collector, store.writer]
+    keepers: list[Keeper] = [collector] if store is None else [collector, store.writer]
     pace = Pace()
     # One cell: all windows share one compiled program.
     compiled = canonical(kernel, "kernel")
-    shown.say(driver_of(compiled).BEGINNING)
-    cells = driver_of(compiled).cells_per_block(compiled, keys, state, driver.CELL)
+    shown.say(engine_of(compiled).beginning)
+    cells = engine_of(compiled).cells_per_block(compiled, keys, state, CELL)
     for number, (start, steps) in enumerate(windows):
         if number < done:
             continue
@@ -223,7 +225,7 @@ def _windows(warmup: int) -> list[tuple[int, int]]:
     """First step and length of each window; whole cells of noise, the last one takes what is left."""
     windows, start, length = [], 0, float(FIRST_WINDOW)
     while start < warmup:
-        steps = max(driver.CELL, int(length) // driver.CELL * driver.CELL)
+        steps = max(CELL, int(length) // CELL * CELL)
         steps = warmup - start if start + 2 * steps > warmup else steps
         windows.append((start, steps))
         start, length = start + steps, GROWTH * length

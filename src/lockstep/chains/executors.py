@@ -17,9 +17,10 @@ from typing import Any
 
 import cloudpickle
 
-from lockstep.chains.drive import Outcome, run_chains
 from lockstep.chains.interrupt import Stop
+from lockstep.chains.outcome import Outcome
 from lockstep.chains.raised import packed, unpacked
+from lockstep.chains.session import run_chains
 from lockstep.chains.task import Task
 from lockstep.chains.workers import begin_worker
 from lockstep.core.arguments import whole
