@@ -20,7 +20,7 @@ import pytest
 from durable_models import CHAINS, DRAWS, GRID, LONG, MODELS, START, SWEEP, log_density, make, sample, single
 
 import lockstep as ls
-from lockstep.chains import executors, groups
+from lockstep.chains import groups, jobs, pool as pool_module
 from lockstep.chains.interrupt import Stop
 from lockstep.engine import block as limits
 from lockstep.storage.status import status
@@ -167,7 +167,7 @@ def test_a_broken_pool_is_replaced(serial, monkeypatch):
         pools.append(ThreadPoolExecutor(size))
         return pools[-1]
 
-    monkeypatch.setattr(executors, "spawn_pool", another)
+    monkeypatch.setattr(pool_module, "spawn_pool", another)
     assert_same(sample(single(), executor=Failing(99, BrokenExecutor("broken"))), serial)
     assert len(pools) == 1
 
@@ -329,10 +329,10 @@ def test_process_pool(serial, long_swept, tmp_path):
 
 def test_a_pool_that_would_fork_is_replaced():
     pool = ProcessPoolExecutor(3, multiprocessing.get_context("fork"))
-    with executors.workers(pool) as found:
+    with pool_module.workers(pool) as found:
         assert found.is_own and found.size == 3 and found.executor is not pool
         assert found.executor._mp_context.get_start_method() == "spawn"
-    with executors.workers(2) as found:
+    with pool_module.workers(2) as found:
         assert found.is_own and found.size == 2
 
 
@@ -395,5 +395,5 @@ def test_a_worker_makes_one_object_of_equal_functions():
         return -0.5 * theta**2
 
     kernels = [ls.standard(log_density, ls.RandomWalk(scale)) for scale in (0.5, 2.0)]
-    first, second = (executors._model(executors._dumps((kernel, 0.0)))[0] for kernel in kernels)
+    first, second = (jobs._model(jobs._dumps((kernel, 0.0)))[0] for kernel in kernels)
     assert first is not second and jax.tree.structure(first) == jax.tree.structure(second)

@@ -10,12 +10,11 @@ import numpy as np
 from lockstep.advice.advice import RULES, Advice, Option
 from lockstep.advice.budget import Budget
 from lockstep.advice.findings import findings_of, problems_of
-from lockstep.advice.pilot import Look, Pilot, TooLittleError
+from lockstep.advice.pilot import Look, Pilot, TooLittleError, updates_per_effective_draw
 from lockstep.core.arguments import MOST_SEED, positive, require_protocol, whole
 from lockstep.core.progress import Progress
 from lockstep.core.types import Proposal
 from lockstep.core.warnings import warn
-from lockstep.coupling.names import named_arrays
 from lockstep.estimators.combinations import TwoSided
 from lockstep.estimators.samples import require_estimator
 from lockstep.host.boxes import boxes
@@ -247,15 +246,3 @@ def _option(pilot: Pilot, rule: str, wanted: float, draws: int) -> Option:
         updates * pilot.seconds_per_update * sides * count / pilot.estimator.count,
         not 0.5 <= growth <= 2,
     )
-
-
-def updates_per_effective_draw(pilot: Pilot) -> float:
-    """Updates of the pilot for each effective draw of its slowest component."""
-    from arviz_stats.base import array_stats
-
-    sizes = []
-    for array in named_arrays(pilot.run.positions).values():
-        components = np.asarray(array, float).reshape(*array.shape[:2], -1)
-        sizes += [float(array_stats.ess(components[..., i], method="bulk")) for i in range(components.shape[2])]
-    least = np.nanmin(sizes) if not np.all(np.isnan(sizes)) else np.nan
-    return pilot.run.chains * pilot.run.draws * pilot.run.thin / max(float(least), 1.0)
