@@ -81,10 +81,10 @@ def run(
     ] = "raise",
 ) -> None:
     """Run chains of a model; the same command again resumes, with more draws it extends."""
-    from lockstep.chains.drive import run_chains
     from lockstep.chains.groups import is_grouped, run_groups
     from lockstep.chains.interrupt import Interrupted, stopped
     from lockstep.chains.prepare import make_task
+    from lockstep.chains.session import run_chains
     from lockstep.engine.totals import failed_sentence
     from lockstep.model_file import load_model
 

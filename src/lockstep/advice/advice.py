@@ -10,6 +10,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from lockstep.advice.figure import draw
 from lockstep.advice.pilot import Look
 from lockstep.core.types import Estimator, Proposal, Rule
 from lockstep.estimators.samples import with_count
@@ -103,8 +104,6 @@ class Advice:
 
     def figure(self, path: Any = None) -> Any:
         """Predicted separations and kernel discrepancy against m for each rule, with the chosen one marked."""
-        from lockstep.advice.figure import draw
-
         return draw(self, path)
 
     def to_dict(self) -> dict[str, Any]:

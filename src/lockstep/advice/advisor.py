@@ -11,13 +11,12 @@ import numpy as np
 from lockstep.advice.advice import Advice, Option, rule_of
 from lockstep.advice.budget import Budget
 from lockstep.advice.findings import findings_of, problems_of
-from lockstep.advice.pilot import Look, Pilot, TooLittleError
+from lockstep.advice.pilot import Look, Pilot, TooLittleError, updates_per_effective_draw
 from lockstep.core.adopt import adopted
 from lockstep.core.arguments import MOST_SEED, positive, whole
 from lockstep.core.progress import Progress
 from lockstep.core.types import Estimator, Proposal, Rule
 from lockstep.core.warnings import warn
-from lockstep.coupling.names import named_arrays
 from lockstep.estimators.samples import as_estimator, with_count
 from lockstep.host.boxes import boxes
 from lockstep.separation.rates import ALL_RULES, sides_of
@@ -266,15 +265,3 @@ def _option(pilot: Pilot, rule: str, wanted: float, updates: int) -> Option:
         per_draw * pilot.seconds_per_update * sides * count / pilot.estimator.count,
         not 0.5 <= growth <= 2,
     )
-
-
-def updates_per_effective_draw(pilot: Pilot) -> float:
-    """Updates of the pilot for each effective draw of its slowest component."""
-    from arviz_stats.base import array_stats
-
-    sizes = []
-    for array in named_arrays(pilot.run.positions).values():
-        components = np.asarray(array, float).reshape(*array.shape[:2], -1)
-        sizes += [float(array_stats.ess(components[..., i], method="bulk")) for i in range(components.shape[2])]
-    least = np.nanmin(sizes) if not np.all(np.isnan(sizes)) else np.nan
-    return pilot.run.chains * pilot.run.draws * pilot.run.thin / max(float(least), 1.0)

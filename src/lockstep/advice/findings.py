@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lockstep.advice.pilot import REPLICATES, Look, Pilot
+from lockstep.advice.pilot import REPLICATES, Look, Pilot, updates_per_effective_draw
 from lockstep.coupling.names import named_arrays
 
 UNBIASED_RATIO = 0.15
@@ -56,8 +56,6 @@ def _about_pseudo_marginal(look: Look, best: Any) -> Iterator[str]:
 
 def problems_of(pilot: Pilot, look: Look, is_advised: bool) -> Iterator[str]:
     """What is wrong with the estimator, and the risk that the pilot saw too little."""
-    from lockstep.advice.advisor import updates_per_effective_draw
-
     yield from look.problems
     if not is_advised and not look.problems:
         yield look.asymmetry or "no rule could be judged at the pairs of the pilot: start it elsewhere"

@@ -11,6 +11,7 @@ import numpy as np
 from lockstep.advice.budget import Budget
 from lockstep.core.types import Estimator, Proposal, Rule
 from lockstep.coupling.common_noise import Pair
+from lockstep.coupling.names import named_arrays
 from lockstep.estimators.samples import with_count
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.ratios import Estimated
@@ -161,3 +162,15 @@ class Pilot:
 def last_of(run: Run) -> Any:
     """The last positions of all chains."""
     return jax.tree.map(lambda leaf: np.asarray(leaf)[:, -1], run.positions)
+
+
+def updates_per_effective_draw(pilot: Pilot) -> float:
+    """Updates of the pilot for each effective draw of its slowest component."""
+    from arviz_stats.base import array_stats
+
+    sizes = []
+    for array in named_arrays(pilot.run.positions).values():
+        components = np.asarray(array, float).reshape(*array.shape[:2], -1)
+        sizes += [float(array_stats.ess(components[..., i], method="bulk")) for i in range(components.shape[2])]
+    least = np.nanmin(sizes) if not np.all(np.isnan(sizes)) else np.nan
+    return pilot.run.chains * pilot.run.draws * pilot.run.thin / max(float(least), 1.0)

@@ -15,7 +15,7 @@ from lockstep.core.precision import canonical
 from lockstep.core.types import Key, Position, describe, one_of
 from lockstep.coupling.common_noise import CoupledState, Pair
 from lockstep.coupling.names import require_names
-from lockstep.engine.choice import driver_of
+from lockstep.engine.choice import engine_of
 from lockstep.host.boxes import called_back
 from lockstep.host.functions import Function
 
@@ -61,7 +61,7 @@ def states_at(kernel: Any, positions: Position, initial: Any, keys: Key) -> Any:
         require_names(jax.tree.map(lambda leaf: leaf[0], leg))
     _require_finite(positions, positions, chains, "initial holds {value} in the position", "give finite numbers")
     _require_proposable(kernel, positions, chains, keys[0])
-    state = driver_of(kernel).init(kernel, positions, keys)
+    state = engine_of(kernel).init(kernel, positions, keys)
     for one, known in _first_states(kernel, state, positions, keys):
         message = f"{one.ratio.remembered_name} is {{value}} at the initial position"
         remedy = "start where it is finite, inside the support"
@@ -80,7 +80,7 @@ def _first_states(kernel: Any, state: Any, positions: Position, keys: Key) -> li
         return list(zip((one for one, _ in simple), (state.first, state.second), strict=True))
     if len(simple) == 1 or kernel.is_memory_shared:
         return [(simple[0][0], state)]
-    return [(one, driver_of(kernel).init(one, places, keys)) for one, places in simple]
+    return [(one, engine_of(kernel).init(one, places, keys)) for one, places in simple]
 
 
 def like_initial_states(
@@ -98,7 +98,7 @@ def like_initial_states(
         like = None
     if like is None or any(is_key(leaf) for leaf in jax.tree.leaves(like)):
         return initial_states(kernel, initial, chains, key, first, count)
-    return jax.tree.map(lambda leaf: driver_of(kernel).ARRAYS.zeros(leaf.shape, leaf.dtype), like)
+    return jax.tree.map(lambda leaf: engine_of(kernel).zeros(leaf.shape, leaf.dtype), like)
 
 
 def _shapes(positions: Position) -> Any:

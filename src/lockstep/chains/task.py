@@ -6,6 +6,8 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from lockstep.chains.about import about
 from lockstep.chains.starts import Starts
 from lockstep.core.precision import canonical
@@ -47,9 +49,19 @@ class Task:
         return self.chains if self.width is None else self.width
 
     @property
+    def numbers(self) -> np.ndarray:
+        """The numbers of its chains in the run."""
+        return np.arange(self.first, self.first + self.count)
+
+    @property
+    def steps(self) -> int:
+        """How many updates each of its chains takes."""
+        return self.warmup + self.draws * self.thin
+
+    @property
     def updates(self) -> int:
         """How many updates it takes, all its chains together."""
-        return (self.warmup + self.draws * self.thin) * self.count
+        return self.steps * self.count
 
     def configuration(self) -> dict[str, Any]:
         """What the draws are a function of. More draws extend a run: their number does not belong to it."""

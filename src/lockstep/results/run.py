@@ -10,14 +10,16 @@ from typing import Any
 import jax
 import numpy as np
 
-from lockstep.core.version import __version__
+from lockstep.chains.about import about
 from lockstep.core.arguments import path_of
+from lockstep.core.types import Position
+from lockstep.core.version import __version__
 from lockstep.coupling.common_noise import Pair
 from lockstep.coupling.names import named_arrays
 from lockstep.engine.bad_ratios import infos
-from lockstep.chains.about import about
+from lockstep.results.export import to_netcdf, to_zarr
+from lockstep.results.report import write_report
 from lockstep.results.summary import Summary, summarize
-from lockstep.core.types import Position
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -94,14 +96,10 @@ class Run:
 
     def to_netcdf(self, path: str | PathLike[str]) -> Path:
         """Write the run as a netCDF file, which ArviZ, xarray and R can read."""
-        from lockstep.results.export import to_netcdf
-
         return to_netcdf(self, path_of(path, "path"))
 
     def to_zarr(self, path: str | PathLike[str]) -> Path:
         """Write the run as a Zarr store (needs ``pip install lockstep-mcmc[export]``)."""
-        from lockstep.results.export import to_zarr
-
         return to_zarr(self, path_of(path, "path"))
 
     def summary(self) -> Summary:
@@ -110,8 +108,6 @@ class Run:
 
     def report(self, path: Any) -> Any:
         """Write a self-contained HTML page about the run, and return its path; in a directory, ``report.html``."""
-        from lockstep.results.report import write_report
-
         return write_report(self, path)
 
     def __repr__(self) -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from os import PathLike
 from typing import Any
 
-from lockstep.chains.drive import Outcome, run_chains
 from lockstep.chains.groups import is_grouped, run_groups
 from lockstep.chains.interrupt import stopped
+from lockstep.chains.outcome import Outcome
 from lockstep.chains.prepare import make_task
+from lockstep.chains.session import run_chains
 from lockstep.chains.task import Task
 from lockstep.core.precision import canonical, double_precision
 from lockstep.engine.bad_ratios import warn_of_ratios

@@ -16,10 +16,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from lockstep.chains.drive import Outcome
-from lockstep.chains.executors import processors
 from lockstep.chains.groups import STOP, run_all
 from lockstep.chains.interrupt import Stop, stopped
+from lockstep.chains.outcome import Outcome
+from lockstep.chains.pool import processors
 from lockstep.chains.prepare import make_task
 from lockstep.chains.task import Task
 from lockstep.core.arguments import path_of

@@ -9,8 +9,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from lockstep.chains.drive import completed, run_chains
+from lockstep.chains.outcome import completed
 from lockstep.chains.prepare import make_task
+from lockstep.chains.session import run_chains
 from lockstep.chains.starts import Starts
 from lockstep.core.arguments import MOST_SEED, require_run, whole
 from lockstep.core.precision import double_precision

@@ -17,8 +17,9 @@ from lockstep.core.precision import canonical, double_precision
 from lockstep.core.progress import Progress
 from lockstep.core.types import one_of
 from lockstep.coupling.common_noise import Shadowed
-from lockstep.engine import compiled as driver
 from lockstep.engine.bad_ratios import explain
+from lockstep.engine.block import CELL, block_noise, take
+from lockstep.engine.compiled import COMPILED
 
 LEAST_WIDTH = 16
 SHRINK = 0.7  # so that a sixth of the lanes is idle on average, with few widths to compile
@@ -89,8 +90,8 @@ def first_passage(
         active = np.arange(replicates)
         width, step = replicates, 0
         while len(active) and step < limit:
-            cells = driver.cells_per_block(compiled, keys, state, limit - step)
-            steps = min(cells * driver.CELL, limit - step)
+            cells = COMPILED.cells_per_block(compiled, keys, state, limit - step)
+            steps = min(cells * CELL, limit - step)
             moved, first, is_valid = _until_marked(compiled, keys, state, step, steps, cells=cells)
             if step == 0 and not all(is_valid):
                 where = explain(compiled, one_of(state.position, 0))
@@ -118,13 +119,13 @@ def _until_marked(kernel: Any, keys: Any, state: Any, start: Any, steps: Any, *,
 
     A replicate that was not marked holds ``steps``; the last result has an entry for each leg.
     """
-    noise = driver.block_noise(kernel, keys, state, start // driver.CELL, cells)
-    offset = start % driver.CELL
+    noise = block_noise(kernel, keys, state, start // CELL, cells)
+    offset = start % CELL
     move = jax.vmap(kernel.move)
 
     def body(i: Any, carry: Any) -> Any:
         state, first, is_valid = carry
-        state, info = move(state, driver.take(noise, offset + i))
+        state, info = move(state, take(noise, offset + i))
         is_valid = [seen | leg.is_valid for seen, leg in zip(is_valid, (info.exact, info.approximate), strict=True)]
         return state, jnp.where(info.marks & (first == steps), i, first), is_valid
 

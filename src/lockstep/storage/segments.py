@@ -14,7 +14,7 @@ import jax.random as jr
 import numpy as np
 
 from lockstep.core.parts import is_key
-from lockstep.engine.compiled import Output
+from lockstep.engine.block import Output
 from lockstep.engine.totals import Totals
 from lockstep.storage import structure
 from lockstep.storage.archive import read_arrays, write_arrays

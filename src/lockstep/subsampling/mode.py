@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any, NamedTuple
 
 import jax
@@ -11,6 +10,7 @@ import numpy as np
 
 from lockstep.core.flat import flatten, require_floating, size, unflatten
 from lockstep.core.precision import canonical, double_precision
+from lockstep.core.progress import Progress
 from lockstep.core.types import Array, Position, describe
 from lockstep.host.functions import Scalar, wrapped
 from lockstep.subsampling.prior import prior_of, require_order
@@ -62,7 +62,7 @@ class Objective:
         vector, self.passes = jnp.asarray(vector), self.passes + 1
         length = block_length(self.rows, len(vector))
         likelihood = Sums(*(np.zeros(()),) * 3)
-        with _progress(self.rows.size, f"mode: pass {self.passes} over the data", self.show) as shown:
+        with Progress(self.rows.size, f"mode: pass {self.passes} over the data", self.show) as shown:
             for start, block in self.rows.blocks(length):
                 part = Sums(*map(np.asarray, block_derivatives(self.log_likelihood, block, vector, self.like)))
                 if not np.isfinite(part.value) and self.passes == 1:
@@ -216,11 +216,6 @@ def covariance_factor(precision: Array) -> Array | None:
     if eigenvalues[0] <= 1e-13 * abs(eigenvalues[-1]) or eigenvalues[0] <= 0:
         return None
     return np.linalg.cholesky((vectors / eigenvalues) @ vectors.T)
-
-
-def _progress(total: int, what: str, show: bool | None) -> Any:
-    """A progress bar; found late, since the drivers import kernels and kernels this."""
-    return import_module("lockstep.core.progress").Progress(total, what, show)
 
 
 @jax.jit
