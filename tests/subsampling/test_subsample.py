@@ -15,6 +15,7 @@ from scipy import optimize
 import lockstep as ls
 from lockstep.core.precision import canonical, double_precision
 from lockstep.estimators.subsample import Unfitted
+from lockstep.ratios.tuna import PoissonProduct
 from lockstep.subsampling.rows import as_rows
 from lockstep.subsampling.surrogates import change_of_all, change_of_row
 
@@ -452,3 +453,41 @@ def test_a_broken_bound_is_counted():
         noise = minibatch.noise(jax.random.key(2), jnp.zeros(1))
         x = minibatch.sample(noise, jnp.zeros(1), jnp.ones(1))
         assert np.isnan(float(minibatch.log_weight(x, jnp.zeros(1), jnp.ones(1))))
+
+
+def a_minibatch(coefficient):
+    """Of rows whose log likelihoods are slopes times θ: the bound |slope| |θ' - θ| is met with equality."""
+    data = {"slope": np.array([0.5, -1.0, 2.0])}
+    bound = ls.subsampling.Bound(
+        lambda row: coefficient * jnp.abs(row["slope"]), lambda position, candidate: jnp.abs(candidate - position)
+    )
+    kernel = ls.tunamh(lambda theta, row: row["slope"] * theta, data, bound, ls.RandomWalk(1.0), lambda t: 0.0, None)
+    return canonical(kernel, "kernel").ratio.randomization
+
+
+def test_further_arrivals_are_new_ones():
+    """Of 50 chunks or so, no gap and no uniform number comes twice."""
+    seen = []
+
+    def look(arrivals):
+        jax.debug.callback(lambda gaps, keeps: seen.append((gaps, keeps)), arrivals.gaps, arrivals.keeps)
+        return jnp.zeros_like(arrivals.gaps)
+
+    with double_precision():
+        minibatch = a_minibatch(1.0)
+        minibatch.sum_over_arrivals(minibatch.noise(jax.random.key(1), jnp.zeros(())), 400.0, look)
+        jax.effects_barrier()
+    numbers = np.array(seen).reshape(-1)
+    assert len(seen) > 40 and len(np.unique(numbers)) == numbers.size
+
+
+@pytest.mark.parametrize("share", [1.0, 0.99])
+def test_a_bound_is_enforced_without_slack(share):
+    """A bound that is met with equality holds; one percent less is broken, and seen by both algorithms."""
+    with double_precision():
+        minibatch = a_minibatch(share)
+        here, there = jnp.zeros(()), jnp.asarray(3.0)
+        process = minibatch.noise(jax.random.key(2), here)
+        weight = minibatch.log_weight(minibatch.sample(process, here, there), here, there)
+        estimate = PoissonProduct(minibatch, here)(process, there)
+    assert np.isfinite(weight) == np.isfinite(estimate) == (share == 1.0)
