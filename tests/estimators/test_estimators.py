@@ -268,7 +268,7 @@ def test_two_sided():
 
 
 def test_pooled_two_sided():
-    """An average has no curvature: its linear part has the third cumulant of the whole, that of (forward - reverse)/2."""
+    """An average has no curvature: its linear part has the third cumulant of the whole, (forward - reverse)/8."""
     noisy = estimators.mean(one_sample, 8, draw=normal)
     estimator = estimators.two_sided(noisy)
     noise = estimator.noise(KEY, POSITION, (5,))

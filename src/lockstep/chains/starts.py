@@ -36,7 +36,10 @@ def initial_states(kernel: Any, initial: Any, chains: int, key: Key, first: int 
     positions = initial_positions(initial, chains, key, first, count)
     _, key_memory = jr.split(key)
     count = chains if count is None else count
-    return states_at(kernel, positions, initial, chain_keys(key_memory, np.arange(first, first + count)))
+    states = states_at(kernel, positions, initial, chain_keys(key_memory, np.arange(first, first + count)))
+    if first == 0:
+        _require_promises(kernel, positions)
+    return states
 
 
 def initial_positions(initial: Any, chains: int, key: Key, first: int = 0, count: int | None = None) -> Position:
@@ -113,6 +116,14 @@ def _require_proposable(kernel: Any, positions: Position, chains: int, key: Key)
         if hasattr(simple.proposal, "require_start"):
             for chain in range(chains):
                 simple.proposal.require_start(one_of(places, chain))
+
+
+def _require_promises(kernel: Any, positions: Position) -> None:
+    """What a ratio takes on trust (an involution, a bound) is looked at on a few candidates of the first chain."""
+    for simple, places in placed_kernels(called_back(kernel), positions):
+        if hasattr(simple.ratio, "require_start"):
+            place = jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), places)
+            simple.ratio.require_start(jr.key(0), simple.proposal, place)  # nothing of it comes into the draws
 
 
 def _remembered_name(kernel: Any) -> str:

@@ -56,6 +56,14 @@ def told_of_bad(leg: Info, thin: int, more: str = "") -> str | None:
     )
 
 
+def told_of_broken(leg: Info, thin: int) -> str | None:
+    """At how many updates of a leg a ratio found its own promise broken; None if at none, or if it cannot tell."""
+    if leg.is_violated is None or not (broken := int(leg.is_violated.sum())):
+        return None
+    updates = leg.is_finite.shape[0] * leg.is_finite.shape[1] * thin * _width(leg)
+    return f"{broken:,} updates ({broken / updates:.2%}) broke the condition under which the kernel is exact"
+
+
 _INFINITE = (
     "Plus infinity makes a candidate infinitely more probable than the position (an overflow, a division by zero, or a "
     "position of density zero): a chain that took it would never leave"
@@ -87,10 +95,10 @@ def warn_of_ratios(kernel: Any, positions: Any, info: Any, thin: int, bad_in_war
             more, bad_in_warmup = f" (and {bad_in_warmup:,} in the warm-up)" if bad_in_warmup else "", 0
             warn(f"{told_of_bad(leg, thin, f'{more}: {explain(kernel, position)}')}. info.is_finite tells where.")
         if leg.is_violated is not None and (broken := int(leg.is_violated.sum())):
-            warn(
-                f"{broken:,} errors ({broken / updates / _width(leg):.2%}) were above the bound of the universal "
-                f"rule, which is exact only if none is; raise the bound. info.is_violated tells where."
-            )
+            counted = {"count": f"{broken:,}", "share": f"{broken / updates / _width(leg):.2%}"}
+            ratios = [one.ratio for one, _ in placed_kernels(kernel, positions)]
+            told = {one.when_violated for one in ratios if getattr(one, "can_be_violated", False)}
+            warn(f"{'; or '.join(sorted(told)).format(**counted)}. info.is_violated tells where.")
         if not leg.is_accepted.any() and updates >= 100:
             warn("no candidate was accepted; is the scale of the proposal too large, or the start in a bad place?")
     if bad_in_warmup:

@@ -196,6 +196,6 @@ def _initial_memory(composed: Any, position: Position, key: Key | None) -> Memor
 def _move_one(composed: Any, kernel: Any, state: State, noise: Any) -> tuple[State, Any]:
     start = state if composed.is_memory_shared else kernel.init(state.position)
     moved, info = kernel.move(start, noise)
-    if info.is_violated is None and any(isinstance(ratio, Universal) for ratio in composed.ratios):
+    if info.is_violated is None and any(getattr(ratio, "can_be_violated", False) for ratio in composed.ratios):
         info = info._replace(is_violated=np.bool_(False))
     return (moved if composed.is_memory_shared else State(moved.position, ())), info

@@ -12,6 +12,7 @@ from lockstep.core.parts import is_concrete, is_floating, part, set_field
 from lockstep.core.types import Array, Key, Memory, Position, Shape
 from lockstep.host.draws import draw_each
 from lockstep.host.functions import Function, Scalar, wrapped
+from lockstep.ratios.probes import some_candidates
 
 _NORMAL_DRAW = "give a draw of standard normal numbers, for example draw=lambda key: jax.random.normal(key, (100,))"
 
@@ -117,6 +118,20 @@ class Carried:
         return self.evaluate.is_random
 
     @property
+    def can_be_violated(self) -> bool:
+        return getattr(self.evaluate, "can_be_violated", False)
+
+    @property
+    def when_violated(self) -> str:
+        """What to say of updates at which the evaluation broke its promise."""
+        return self.evaluate.when_violated
+
+    def require_start(self, key: Key, proposal: Any, position: Position) -> None:
+        """Refuse an evaluation that breaks its own promise at some candidates, where it can tell."""
+        if hasattr(self.evaluate, "require_start"):
+            self.evaluate.require_start(some_candidates(key, proposal, position))
+
+    @property
     def when_stuck(self) -> str | None:
         """What helps chains that do not leave an estimate that came out too high."""
         own: str | None = getattr(self.evaluate, "when_stuck", None)
@@ -143,10 +158,13 @@ class Carried:
 
     def __call__(
         self, noise: Any, position: Position, memory: Memory, candidate: Position, log_proposal_ratio: Array
-    ) -> tuple[Array, Memory]:
+    ) -> tuple[Array, Memory] | tuple[Array, Memory, Array]:
         if self.correlation is None:
             value = self.evaluate(noise, candidate)
-            return log_proposal_ratio + (value - memory), value
+            log_ratio = log_proposal_ratio + (value - memory)
+            if self.can_be_violated:
+                return log_ratio, value, self.evaluate.is_violated(noise, candidate)
+            return log_ratio, value
         root = (1 - self.correlation**2) ** 0.5
         noise = jax.tree.map(lambda old, new: self.correlation * old + root * new, memory.noise, noise)
         candidate_memory = self.init(noise, candidate)

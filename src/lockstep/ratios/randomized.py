@@ -11,6 +11,7 @@ import numpy as np
 from lockstep.core.arguments import require_protocol
 from lockstep.core.parts import FLAG, choose, part
 from lockstep.core.types import Array, Key, Memory, Position, Randomization, Ratio, Shape
+from lockstep.ratios.probes import PROBES, some_candidates
 
 
 @part
@@ -41,7 +42,13 @@ class Randomized:
 
     @property
     def can_be_violated(self) -> bool:
-        return getattr(self.base, "can_be_violated", False)
+        return any(getattr(own, "can_be_violated", False) for own in (self.base, self.randomization))
+
+    @property
+    def when_violated(self) -> str:
+        """What to say of updates that broke a promise."""
+        own = (self.base, self.randomization)
+        return "; ".join(part.when_violated for part in own if getattr(part, "can_be_violated", False))
 
     @property
     def exact_when(self) -> str | None:
@@ -60,12 +67,38 @@ class Randomized:
     def init(self, noise: Any, position: Position) -> Memory:
         return () if self.base is None else self.base.init(None if noise is None else noise[0], position)
 
+    def require_start(self, key: Key, proposal: Any, position: Position) -> None:
+        """Refuse a base or a randomization that breaks its own promise at some candidates, where they can tell."""
+        if hasattr(self.base, "require_start"):
+            self.base.require_start(key, proposal, position)
+        if hasattr(self.randomization, "require_start"):
+            key_candidates, key_x = jr.split(key)
+            candidates = some_candidates(key_candidates, proposal, position)
+            self.randomization.require_start(self.randomization.noise(key_x, position, (PROBES,)), position, candidates)
+
     def __call__(
         self, noise: Any, position: Position, memory: Memory, candidate: Position, log_proposal_ratio: Array
     ) -> tuple[Array, Memory] | tuple[Array, Memory, Array]:
         noise_base, noise_x = noise
         x = self.randomization.sample(noise_x, position, candidate)
         weight = self.randomization.log_weight(x, position, candidate)
+        result = self._weighed(noise_base, position, memory, candidate, log_proposal_ratio, weight)
+        if not getattr(self.randomization, "can_be_violated", False):
+            return result
+        log_ratio, candidate_memory, *broken = result
+        is_violated = self.randomization.is_violated(x, position, candidate)
+        return log_ratio, candidate_memory, broken[0] | is_violated if broken else is_violated
+
+    def _weighed(
+        self,
+        noise_base: Any,
+        position: Position,
+        memory: Memory,
+        candidate: Position,
+        log_proposal_ratio: Array,
+        weight: Array,
+    ) -> Any:
+        """The ratio of the base, with the weight of x."""
         if self.base is None:
             return log_proposal_ratio + weight, memory
         # The weight goes through the base as the proposal ratio does: the universal rule has both inside its minimum.
