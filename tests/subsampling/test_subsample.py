@@ -461,7 +461,14 @@ def a_minibatch(coefficient):
     bound = ls.subsampling.Bound(
         lambda row: coefficient * jnp.abs(row["slope"]), lambda position, candidate: jnp.abs(candidate - position)
     )
-    kernel = ls.tunamh(lambda theta, row: row["slope"] * theta, data, bound, ls.RandomWalk(1.0), lambda t: 0.0, None)
+    kernel = ls.tunamh(
+        log_likelihood=lambda theta, row: row["slope"] * theta,
+        data=data,
+        bound=bound,
+        proposal=ls.RandomWalk(1.0),
+        log_prior=lambda theta: 0.0,
+        control=None,
+    )
     return canonical(kernel, "kernel").ratio.randomization
 
 
@@ -503,8 +510,15 @@ def slope_log_likelihood(theta, row):
 
 def slope_kernel(make, row, distance):
     bound = ls.subsampling.Bound(row, distance)
-    options = {} if make is ls.tunamh else {"initial": 0.0}
-    return make(slope_log_likelihood, SLOPE_ROWS, bound, ls.RandomWalk(0.5), lambda theta: 0.0, None, **options)
+    return make(
+        log_likelihood=slope_log_likelihood,
+        data=SLOPE_ROWS,
+        bound=bound,
+        proposal=ls.RandomWalk(0.5),
+        log_prior=lambda theta: 0.0,
+        control=None,
+        initial=0.0,
+    )
 
 
 def slope_distance(position, candidate):
@@ -525,7 +539,7 @@ BROKEN_BOUNDS = {
     "distance 0": (slope_coefficient, lambda position, candidate: 0.0, "bound does not hold.*the distance 0 is less"),
     "distance NaN": (slope_coefficient, lambda position, candidate: jnp.nan, "distance of the bound is nan"),
     "distance infinite": (slope_coefficient, lambda position, candidate: jnp.inf, "distance of the bound is inf"),
-    "distance negative": (slope_coefficient, lambda position, candidate: candidate - position, "distance of the bound is -"),
+    "distance negative": (slope_coefficient, lambda old, new: new - old, "distance of the bound is -"),
 }  # fmt: skip
 
 
@@ -547,7 +561,7 @@ def test_a_distance_must_be_the_same_in_both_directions():
 
 @pytest.mark.parametrize("make", [ls.tunamh, ls.poisson_product])
 def test_bounds_that_fail_later_are_counted(make):
-    """Right near the start and 0 for every row beyond |θ| = 1: rows that are never drawn cannot tell, watched ones do."""
+    """Right near the start, and 0 for every row beyond |θ| = 1: rows that are not drawn cannot tell, others do."""
 
     def short(position, candidate):
         return jnp.where(

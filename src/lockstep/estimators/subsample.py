@@ -181,9 +181,10 @@ def subsample(
 def _control(control: Any) -> Any:
     if isinstance(control, str) and control == "taylor":
         return Unfitted()
-    if control is None or (hasattr(control, "of_row") and hasattr(control, "of_all")):
+    is_surrogate = hasattr(control, "of_row") and hasattr(control, "of_all") and not isinstance(control, type)
+    if control is None or is_surrogate:
         return control
-    raise ValueError(
+    raise (ValueError if isinstance(control, str) else TypeError)(
         f"control of subsample is {control!r}; it must be 'taylor', None, or a surrogate, "
         f"ls.subsampling.Surrogate(row, total)"
     )

@@ -125,7 +125,7 @@ def exact_minibatch(
 ) -> Any:
     """What TunaMH and the Poisson product share: checks, the mode, and the coefficients of the bound."""
     chi = positive(chi, "chi")
-    if not all(hasattr(bound, name) for name in ("at", "coefficient", "distance")):
+    if isinstance(bound, type) or not all(hasattr(bound, name) for name in ("at", "coefficient", "distance")):
         raise TypeError(
             f"bound of {which} is {bound!r}; it must be a bound such as ls.subsampling.logistic(lambda row: row['x'])"
         )

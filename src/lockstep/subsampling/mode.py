@@ -148,6 +148,8 @@ def find_mode(
     progress
         As for `lockstep.sample`.
     """
+    if isinstance(initial, Mode):
+        raise TypeError("initial is a Mode; give the position at which to begin, such as its own, mode.position")
     with double_precision():
         rows, like = as_rows(data), canonical(initial, "initial")
         require_floating(like, "the search for the mode")
