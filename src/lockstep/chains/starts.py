@@ -20,6 +20,8 @@ from lockstep.engine.choice import driver_of
 from lockstep.host.boxes import called_back
 from lockstep.host.functions import Function
 
+PROBE_SEED = 1_620_110_112  # of candidates on which promises are looked at; no seed that users take
+
 
 @part
 class Starts:
@@ -123,7 +125,7 @@ def _require_promises(kernel: Any, positions: Position) -> None:
     for simple, places in placed_kernels(called_back(kernel), positions):
         if hasattr(simple.ratio, "require_start"):
             place = jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), places)
-            simple.ratio.require_start(jr.key(0), simple.proposal, place)  # nothing of it comes into the draws
+            simple.ratio.require_start(jr.key(PROBE_SEED), simple.proposal, place)  # nothing of it comes into the draws
 
 
 def _remembered_name(kernel: Any) -> str:

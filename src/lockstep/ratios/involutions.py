@@ -126,12 +126,12 @@ def is_undone(involution: Involution, x: Any, position: Position, candidate: Pos
     image, log_jacobian = involution(x, position, candidate)
     back, log_jacobian_back = involution(image, candidate, position)
     xp = np if is_concrete((x, image, back, log_jacobian, log_jacobian_back)) else jnp
-    is_finite, is_near = xp.isfinite(log_jacobian), True
+    is_finite, is_near, rounding = xp.isfinite(log_jacobian), True, _rounding(xp.asarray(0.0, float))
     for a, b, c in zip(*map(jax.tree.leaves, (x, image, back)), strict=True):
         size = xp.max(xp.maximum(xp.abs(xp.asarray(a, float)), xp.abs(xp.asarray(b, float))), initial=0.0)
         apart = xp.max(xp.abs(xp.asarray(c, float) - xp.asarray(a, float)), initial=0.0)
-        is_finite, is_near = is_finite & xp.isfinite(size), is_near & (apart <= _rounding(apart) * size)
-    is_opposite = xp.abs(log_jacobian + log_jacobian_back) <= _rounding(apart) * (1 + xp.abs(log_jacobian))
+        is_finite, is_near = is_finite & xp.isfinite(size), is_near & (apart <= rounding * size)
+    is_opposite = xp.abs(log_jacobian + log_jacobian_back) <= rounding * (1 + xp.abs(log_jacobian))
     return ~is_finite | (is_near & is_opposite)
 
 
@@ -147,7 +147,7 @@ def require_involution(involution: Involution, x: Any, position: Position, candi
     """
     is_smooth = all(map(is_floating, jax.tree.leaves(x))) and not boxes(involution)
 
-    def of_one(x: Any, candidate: Position) -> tuple[Any, Array, Array, Array]:
+    def of_one(x: Any, candidate: Position) -> tuple[Any, Array, Array]:
         image, stated = involution(x, position, candidate)
         back, _ = involution(image, candidate, position)
         found = log_abs_jacobian(lambda x: involution(x, position, candidate)[0], x) if is_smooth else stated
