@@ -38,10 +38,7 @@ def initial_states(kernel: Any, initial: Any, chains: int, key: Key, first: int 
     positions = initial_positions(initial, chains, key, first, count)
     _, key_memory = jr.split(key)
     count = chains if count is None else count
-    states = states_at(kernel, positions, initial, chain_keys(key_memory, np.arange(first, first + count)))
-    if first == 0:
-        _require_promises(kernel, positions)
-    return states
+    return states_at(kernel, positions, initial, chain_keys(key_memory, np.arange(first, first + count)))
 
 
 def initial_positions(initial: Any, chains: int, key: Key, first: int = 0, count: int | None = None) -> Position:
@@ -67,6 +64,7 @@ def states_at(kernel: Any, positions: Position, initial: Any, keys: Key) -> Any:
         require_names(jax.tree.map(lambda leaf: leaf[0], leg))
     _require_finite(positions, positions, chains, "initial holds {value} in the position", "give finite numbers")
     _require_proposable(kernel, positions, chains, keys[0])
+    _require_promises(kernel, positions)
     state = driver_of(kernel).init(kernel, positions, keys)
     for one, known in _first_states(kernel, state, positions, keys):
         message = f"{_remembered_name(one)} is {{value}} at the initial position"

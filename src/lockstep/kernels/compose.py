@@ -135,7 +135,7 @@ def _stack(*leaves: Array) -> Array:
 def _kernels(kernels: Any, name: str) -> tuple[Kernel, ...]:
     kernels = tuple(kernels) if isinstance(kernels, (list, tuple)) else (kernels,)
     if not kernels:
-        raise ValueError(f"{name} needs at least one kernel; got none")
+        raise ValueError(f"kernels of {name} is empty; it needs at least one kernel")
     for kernel in kernels:
         require_protocol(kernel, Kernel, f"each of the kernels of {name}", "a kernel such as ls.standard(...)")
         if getattr(kernel, "is_coupling", False):

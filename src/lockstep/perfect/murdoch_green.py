@@ -96,7 +96,7 @@ def _draw(key: Key, kernel: Any, worst: Position, log_bound: Array, limit: Array
     def from_worst(t: Array) -> tuple[Any, Array, Array]:
         noise = noise_at(key, kernel, worst, t)
         candidate, log_q = kernel.proposal(noise.proposal, start.position)
-        log_weight, _ = kernel.ratio(noise.ratio, start.position, start.memory, candidate, log_q)
+        log_weight, *_ = kernel.ratio(noise.ratio, start.position, start.memory, candidate, log_q)
         is_bounded = ~(log_weight > log_bound + TOLERANCE)
         return candidate, noise.accept <= log_weight - log_bound, is_bounded
 

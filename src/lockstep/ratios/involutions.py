@@ -165,11 +165,15 @@ def require_involution(involution: Involution, x: Any, position: Position, candi
         )
     found, is_undone_there, is_right = jax.vmap(of_one)(x, candidates)
     for is_good, sentence in (
-        (is_undone_there, "involution is none: at x = {0} it gives {1}, and from there {2}; f(f(x)) must be x"),
         (
-            is_undone_there & is_right,
-            "involution states a log Jacobian of {3} at x = {0}, but autodiff finds {4}; return that of "
-            "log |det f'(x)|, or f(x) alone",
+            is_right,
+            "involution states a log Jacobian of {3} at x = {0}, but autodiff finds {4}; return log |det f'(x)| with "
+            "f(x), or f(x) alone",
+        ),
+        (
+            is_undone_there,
+            "involution is none: at x = {0} it gives {1}, and from there {2}; f(f(x)) must be x, and the log "
+            "Jacobians of the two must cancel",
         ),
     ):
         if not np.all(is_good):
