@@ -69,9 +69,10 @@ def require_bound(minibatch: Any, position: Position, candidates: Position, is_t
     changes, bounds = (np.asarray(found) for found in jax.jit(jax.vmap(of_pair))(candidates, there))
     is_beyond = changes > bounds
     if is_beyond.any():
-        pair, row = np.unravel_index(np.argmax(np.where(is_beyond, changes - bounds, -np.inf)), changes.shape)
+        worst = np.argmax(np.where(is_beyond, changes - bounds, -np.inf))
+        pair, row = (int(index) for index in np.unravel_index(worst, changes.shape))
         raise ValueError(
-            f"bound does not hold: from {describe(position)} to {describe(one_of(candidates, int(pair)))} what the "
+            f"bound does not hold: from {describe(position)} to {describe(one_of(candidates, pair))} what the "
             f"control leaves of row {int(rows[row]):,} changes by {changes[pair, row]:.6g}, but its coefficient "
             f"{float(minibatch.coefficients[rows[row]]):.6g} times the distance {float(there[pair]):.6g} is less; "
             f"{is_beyond.any(axis=0).sum():,} of the {len(rows):,} rows that were looked at are beyond theirs. Raise "

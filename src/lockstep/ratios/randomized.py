@@ -47,7 +47,7 @@ class Randomized:
     @property
     def when_violated(self) -> str:
         """What to say of updates that broke a promise."""
-        own = (self.base, self.randomization)
+        own: tuple[Any, ...] = (self.base, self.randomization)
         return "; ".join(part.when_violated for part in own if getattr(part, "can_be_violated", False))
 
     @property
@@ -69,8 +69,9 @@ class Randomized:
 
     def require_start(self, key: Key, proposal: Any, position: Position) -> None:
         """Refuse a base or a randomization that breaks its own promise at some candidates, where they can tell."""
-        if hasattr(self.base, "require_start"):
-            self.base.require_start(key, proposal, position)
+        base: Any = self.base
+        if hasattr(base, "require_start"):
+            base.require_start(key, proposal, position)
         if hasattr(self.randomization, "require_start"):
             key_candidates, key_x = jr.split(key)
             candidates = some_candidates(key_candidates, proposal, position)
@@ -86,7 +87,8 @@ class Randomized:
         if not getattr(self.randomization, "can_be_violated", False):
             return result
         log_ratio, candidate_memory, *broken = result
-        is_violated = self.randomization.is_violated(x, position, candidate)
+        randomization: Any = self.randomization
+        is_violated = randomization.is_violated(x, position, candidate)
         return log_ratio, candidate_memory, broken[0] | is_violated if broken else is_violated
 
     def _weighed(
