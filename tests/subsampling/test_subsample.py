@@ -15,6 +15,7 @@ from scipy import optimize
 import lockstep as ls
 from lockstep.core.precision import canonical, double_precision
 from lockstep.estimators.subsample import Unfitted
+from lockstep.ratios.tuna import PoissonProduct
 from lockstep.subsampling.rows import as_rows
 from lockstep.subsampling.surrogates import change_of_all, change_of_row
 
@@ -489,3 +490,130 @@ def test_a_broken_bound_is_counted():
         noise = minibatch.noise(jax.random.key(2), jnp.zeros(1))
         x = minibatch.sample(noise, jnp.zeros(1), jnp.ones(1))
         assert np.isnan(float(minibatch.log_weight(x, jnp.zeros(1), jnp.ones(1))))
+
+
+def a_minibatch(coefficient):
+    """Of rows whose log likelihoods are slopes times θ: the bound |slope| |θ' - θ| is met with equality."""
+    data = {"slope": np.array([0.5, -1.0, 2.0])}
+    bound = ls.subsampling.Bound(
+        lambda row: coefficient * jnp.abs(row["slope"]), lambda position, candidate: jnp.abs(candidate - position)
+    )
+    kernel = ls.tunamh(
+        log_likelihood=lambda theta, row: row["slope"] * theta,
+        data=data,
+        bound=bound,
+        proposal=ls.RandomWalk(1.0),
+        log_prior=lambda theta: 0.0,
+        control=None,
+    )
+    return canonical(kernel, "kernel").ratio.randomization
+
+
+def test_further_arrivals_are_new_ones():
+    """Of 50 chunks or so, no gap and no uniform number comes twice."""
+    seen = []
+
+    def look(arrivals):
+        jax.debug.callback(lambda gaps, keeps: seen.append((gaps, keeps)), arrivals.gaps, arrivals.keeps)
+        return jnp.zeros_like(arrivals.gaps)
+
+    with double_precision():
+        minibatch = a_minibatch(1.0)
+        minibatch.sum_over_arrivals(minibatch.noise(jax.random.key(1), jnp.zeros(())), 400.0, look)
+        jax.effects_barrier()
+    numbers = np.array(seen).reshape(-1)
+    assert len(seen) > 40 and len(np.unique(numbers)) == numbers.size
+
+
+@pytest.mark.parametrize("share", [1.0, 0.99])
+def test_a_bound_is_enforced_without_slack(share):
+    """A bound that is met with equality holds; one percent less is broken, and seen by both algorithms."""
+    with double_precision():
+        minibatch = a_minibatch(share)
+        here, there = jnp.zeros(()), jnp.asarray(3.0)
+        process = minibatch.noise(jax.random.key(2), here)
+        weight = minibatch.log_weight(minibatch.sample(process, here, there), here, there)
+        estimate = PoissonProduct(minibatch, here)(process, there)
+    assert np.isfinite(weight) == np.isfinite(estimate) == (share == 1.0)
+
+
+# --- bounds that do not hold
+SLOPE_ROWS = {"slope": np.concatenate([np.full(50, 0.05), [1.5]])}
+
+
+def slope_log_likelihood(theta, row):
+    return row["slope"] * theta - 0.1 * theta**2
+
+
+def slope_kernel(make, row, distance):
+    bound = ls.subsampling.Bound(row, distance)
+    return make(
+        log_likelihood=slope_log_likelihood,
+        data=SLOPE_ROWS,
+        bound=bound,
+        proposal=ls.RandomWalk(0.5),
+        log_prior=lambda theta: 0.0,
+        control=None,
+        initial=0.0,
+    )
+
+
+def slope_distance(position, candidate):
+    return jnp.abs(candidate - position) * (1 + jnp.abs(candidate) + jnp.abs(position))
+
+
+def slope_coefficient(row):
+    return jnp.abs(row["slope"]) + 0.1
+
+
+BROKEN_BOUNDS = {
+    "coefficient 0 for the row that matters": (
+        lambda row: jnp.where(row["slope"] > 1, 0.0, slope_coefficient(row)), slope_distance,
+        r"bound does not hold.*row 50 changes by .*coefficient 0 times.*1 of the 51 rows",
+    ),
+    "all coefficients 0": (lambda row: 0.0, slope_distance, "bound does not hold"),
+    "too small": (lambda row: 0.2 * slope_coefficient(row), slope_distance, "bound does not hold"),
+    "distance 0": (slope_coefficient, lambda position, candidate: 0.0, "bound does not hold.*the distance 0 is less"),
+    "distance NaN": (slope_coefficient, lambda position, candidate: jnp.nan, "distance of the bound is nan"),
+    "distance infinite": (slope_coefficient, lambda position, candidate: jnp.inf, "distance of the bound is inf"),
+    "distance negative": (slope_coefficient, lambda old, new: new - old, "distance of the bound is -"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("make", [ls.tunamh, ls.poisson_product])
+@pytest.mark.parametrize("name", BROKEN_BOUNDS)
+def test_a_bound_that_does_not_hold_is_refused_when_a_run_starts(name, make):
+    row, distance, message = BROKEN_BOUNDS[name]
+    with pytest.raises(ValueError, match=message):
+        ls.sample(slope_kernel(make, row, distance), 0.0, draws=16, chains=2)
+
+
+def test_a_distance_must_be_the_same_in_both_directions():
+    def lopsided(position, candidate):
+        return slope_distance(position, candidate) * jnp.where(candidate > position, 2.0, 1.0)
+
+    with pytest.raises(ValueError, match=r"distance of the bound is .* but .* back; it must be the same in both"):
+        ls.sample(slope_kernel(ls.tunamh, slope_coefficient, lopsided), 0.0, draws=16, chains=2)
+
+
+@pytest.mark.parametrize("make", [ls.tunamh, ls.poisson_product])
+def test_bounds_that_fail_later_are_counted(make):
+    """Right near the start, and 0 for every row beyond |θ| = 1: rows that are not drawn cannot tell, others do."""
+
+    def short(position, candidate):
+        return jnp.where(
+            jnp.maximum(jnp.abs(position), jnp.abs(candidate)) < 1, slope_distance(position, candidate), 0.0
+        )
+
+    kernel = slope_kernel(make, slope_coefficient, short)
+    kernel = ls.MetropolisHastings(ls.RandomWalk(0.2), kernel.ratio)
+    with pytest.warns(ls.LockstepWarning, match=r"at \d+ updates .* a row changed by more than its bound"):
+        run = ls.sample(kernel, 0.0, draws=300, chains=4, seed=1)
+    far = np.abs(run.positions) > 1
+    assert run.info.is_violated[far].mean() > 0.5 and far.any()
+
+
+@pytest.mark.parametrize("make", [ls.tunamh, ls.poisson_product])
+def test_a_bound_that_holds_is_let_pass(make):
+    run = ls.sample(slope_kernel(make, slope_coefficient, slope_distance), 0.0, draws=100, chains=4, seed=1)
+    assert not run.info.is_violated.any() and run.info.is_valid.all()

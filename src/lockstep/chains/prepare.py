@@ -47,7 +47,7 @@ def make_task(
             f"there is noise for, {MOST_STEPS:,}; take fewer"
         )
     seed = whole(seed, "seed", 0, most=MOST_SEED)
-    if on_error not in ("raise", "reject"):
+    if not isinstance(on_error, str) or on_error not in ("raise", "reject"):
         raise ValueError(f'on_error is {on_error!r}; it must be "raise" or "reject"')
     flag(progress, "progress", is_none_allowed=True)
     path = None if directory is None else path_of(directory, "directory")

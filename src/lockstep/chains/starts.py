@@ -19,6 +19,8 @@ from lockstep.engine.choice import engine_of
 from lockstep.host.boxes import called_back
 from lockstep.host.functions import Function
 
+PROBE_SEED = 1_620_110_112  # of candidates on which promises are looked at; no seed that users take
+
 
 @part
 class Starts:
@@ -61,6 +63,7 @@ def states_at(kernel: Any, positions: Position, initial: Any, keys: Key) -> Any:
         require_names(jax.tree.map(lambda leaf: leaf[0], leg))
     _require_finite(positions, positions, chains, "initial holds {value} in the position", "give finite numbers")
     _require_proposable(kernel, positions, chains, keys[0])
+    _require_promises(kernel, positions)
     state = engine_of(kernel).init(kernel, positions, keys)
     for one, known in _first_states(kernel, state, positions, keys):
         message = f"{one.ratio.remembered_name} is {{value}} at the initial position"
@@ -111,6 +114,13 @@ def _require_proposable(kernel: Any, positions: Position, chains: int, key: Key)
         jax.eval_shape(simple.proposal.noise, key, one_of(places, 0))
         for chain in range(chains):
             simple.proposal.require_start(one_of(places, chain))
+
+
+def _require_promises(kernel: Any, positions: Position) -> None:
+    """What a ratio takes on trust (an involution, a bound) is looked at on a few candidates of the first chain."""
+    for simple, places in called_back(kernel).placed(positions):
+        place = jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), places)
+        simple.ratio.require_start(jr.key(PROBE_SEED), simple.proposal, place)  # nothing of it comes into the draws
 
 
 @jax.jit

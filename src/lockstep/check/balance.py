@@ -11,6 +11,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from lockstep.check.finding import Finding
+from lockstep.core.arguments import shapes
 from lockstep.core.parts import is_floating
 from lockstep.core.precision import canonical, double_precision
 from lockstep.core.types import describe, one_of
@@ -46,6 +47,10 @@ def involution(function: Any, x: Any, position: Any = None, candidate: Any = Non
     with double_precision():
         f = as_involution(function)
         x, position, candidate = (canonical(value, "x") for value in (x, position, candidate))
+        if not jax.tree.leaves(x) or any(np.ndim(leaf) == 0 or not len(leaf) for leaf in jax.tree.leaves(x)):
+            raise ValueError(
+                f"x is {shapes(x)}; give points, with a leading axis over them, such as np.array([0.5, 1.0])"
+            )
 
         def deviations(x: Any, position: Any, candidate: Any) -> tuple[Any, Any]:
             image, log_jacobian = f(x, position, candidate)

@@ -12,6 +12,7 @@ import numpy as np
 from lockstep.check.finding import Finding
 from lockstep.check.law import as_law
 from lockstep.check.matrix import stationary, transition_matrix
+from lockstep.core.arguments import real_numbers
 from lockstep.core.precision import canonical, double_precision
 from lockstep.core.types import describe, one_of
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
@@ -23,9 +24,11 @@ def asymptotic_variance(matrix: Any, function: Any) -> float:
 
     With Z = (I - P + 1π)⁻¹ and f centred: ⟨f, (2Z - I) f⟩_π.
     """
-    matrix = np.asarray(matrix)
-    pi = stationary(matrix)
-    f = np.asarray(function, float) - pi @ np.asarray(function, float)
+    pi, values = stationary(matrix), real_numbers(function, "function")
+    matrix = np.asarray(matrix, float)
+    if values.shape != pi.shape:
+        raise ValueError(f"function has shape {values.shape}, but matrix has {len(pi)} states; give its value at each")
+    f = values - pi @ values
     fundamental = np.linalg.inv(np.eye(len(pi)) - matrix + pi[None, :])
     return float((pi * f) @ (2 * fundamental @ f - f))
 

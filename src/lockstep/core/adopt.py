@@ -12,6 +12,7 @@ from lockstep.core.types import (
     Estimate,
     Estimator,
     Evaluation,
+    Involution,
     Kernel,
     Memory,
     Part,
@@ -159,6 +160,16 @@ class AdoptedRandomization(Adapter, Randomization):
     given: Any
 
 
+@_adapter(Involution)
+class AdoptedInvolution(Adapter, Involution):
+    """An involution of a user's own."""
+
+    given: Any
+
+    def __call__(self, x: Any, position: Position, candidate: Position) -> tuple[Any, Array]:
+        return self.given(x, position, candidate)
+
+
 @_adapter(Kernel)
 class AdoptedKernel(Adapter, Kernel):
     """A kernel of a user's own."""
@@ -173,5 +184,6 @@ ADAPTERS: dict[type[Part], type[Any]] = {
     Estimator: AdoptedEstimator,
     Rule: AdoptedRule,
     Randomization: AdoptedRandomization,
+    Involution: AdoptedInvolution,
     Kernel: AdoptedKernel,
 }

@@ -183,9 +183,17 @@ class Ratio(Part):
         return None
 
     @declared
+    def can_be_violated(self) -> bool:
+        """Whether it can find its own promise broken."""
+        return False
+
+    @declared
     def when_violated(self) -> str:
-        """What it means that ``is_violated``, after the number of such updates."""
-        return f"updates broke a promise of {self.name}"
+        """What to say of updates at which its promise was broken; {count} and {share} tell how many."""
+        return f"{{count}} updates ({{share}}) broke a promise of {self.name}"
+
+    def require_start(self, key: Key, proposal: Proposal, position: Position) -> None:
+        """Refuse to start where its promise is broken at some candidates."""
 
     @declared
     def is_memory_random(self) -> bool:
@@ -247,6 +255,21 @@ class Evaluation(Part):
     def when_stuck(self) -> str | None:
         """As of a ratio."""
         return None
+
+    # As of a ratio; plain, for it is read at every update.
+    can_be_violated = False
+
+    @declared
+    def when_violated(self) -> str:
+        """As of a ratio."""
+        return f"{{count}} updates ({{share}}) broke a promise of {self.name}"
+
+    def is_violated(self, noise: Any, position: Position) -> Array:
+        """Whether the evaluation at a position finds its own promise broken."""
+        return np.False_
+
+    def require_start(self, candidates: Position) -> None:
+        """Refuse to start where its promise is broken at some candidates (a leading axis)."""
 
     @declared
     def is_of_keys(self) -> bool:
@@ -399,6 +422,23 @@ class Randomization(Part):
         return None
 
     @declared
+    def can_be_violated(self) -> bool:
+        """Whether it can find its own promise broken."""
+        return False
+
+    @declared
+    def when_violated(self) -> str:
+        """As of a ratio."""
+        return f"{{count}} updates ({{share}}) broke a promise of {self.name}"
+
+    def is_violated(self, x: Any, position: Position, candidate: Position) -> Array:
+        """Whether its own promise is broken at an x."""
+        return np.False_
+
+    def require_start(self, noise: Any, position: Position, candidates: Position) -> None:
+        """Refuse to start where its promise is broken at some candidates, each with its noise (a leading axis)."""
+
+    @declared
     def log_density(self) -> Callable[..., Array] | None:
         """``log_density(x, position, candidate)`` of x, normalised; None: it is not known."""
         return None
@@ -420,6 +460,8 @@ class Involution(Part):
     @abstractmethod
     def __call__(self, x: Any, position: Position, candidate: Position) -> tuple[Any, Array]:
         """f(x), and the logarithm of the Jacobian's absolute value."""
+
+    is_proven = False  # whether algebra says that it undoes itself; else it is watched at every update
 
 
 class Kernel(Part):

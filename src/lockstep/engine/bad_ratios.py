@@ -53,6 +53,14 @@ def told_of_bad(leg: Info, thin: int, more: str = "") -> str | None:
     )
 
 
+def told_of_broken(leg: Info, thin: int) -> str | None:
+    """At how many updates of a leg a ratio found its own promise broken; None if at none."""
+    if not (broken := int(leg.is_violated.sum())):
+        return None
+    updates = leg.is_valid.shape[0] * leg.is_valid.shape[1] * thin * _width(leg)
+    return f"{broken:,} updates ({broken / updates:.2%}) broke the condition under which the kernel is exact"
+
+
 _INFINITE = (
     "Plus infinity makes a candidate infinitely more probable than the position (an overflow, a division by zero, or a "
     "position of density zero): a chain that took it would never leave"
@@ -84,9 +92,9 @@ def warn_of_ratios(kernel: Kernel, positions: Position, info: Any, thin: int, ba
             more, bad_in_warmup = f" (and {bad_in_warmup:,} in the warm-up)" if bad_in_warmup else "", 0
             warn(f"{told_of_bad(leg, thin, f'{more}: {explain(kernel, position)}')}. info.is_valid tells where.")
         if broken := int(leg.is_violated.sum()):
-            said = dict.fromkeys(one.ratio.when_violated for one, _ in kernel.placed(positions))
-            share, what = f"{broken / updates / _width(leg):.2%}", " or ".join(filter(None, said))
-            warn(f"{broken:,} ({share}) {what}. info.is_violated tells where.")
+            counted = {"count": f"{broken:,}", "share": f"{broken / updates / _width(leg):.2%}"}
+            told = {one.ratio.when_violated for one, _ in kernel.placed(positions) if one.ratio.can_be_violated}
+            warn(f"{'; or '.join(sorted(told)).format(**counted)}. info.is_violated tells where.")
         if not leg.is_accepted.any() and updates >= 100:
             warn("no candidate was accepted; is the scale of the proposal too large, or the start in a bad place?")
     if bad_in_warmup:

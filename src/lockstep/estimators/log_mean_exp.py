@@ -116,4 +116,4 @@ def log_mean_exp(log_weight: Any, count: int, draw: Any = None) -> LogMeanExp:
     """
     if log_weight is None:
         raise TypeError("log_weight of log_mean_exp must be a function (noise, position, candidate); got None")
-    return LogMeanExp(samples_of(Scalar, log_weight, count, draw, "log_mean_exp"))
+    return LogMeanExp(samples_of(Scalar, log_weight, count, draw, "log_mean_exp", "log_weight"))

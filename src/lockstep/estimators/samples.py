@@ -235,15 +235,15 @@ def as_estimator(estimator: Any, name: str) -> Estimator:
     return found
 
 
-def samples_of(kind: Any, sample: Any, count: int, draw: Any, name: str) -> Samples:
-    """Check and wrap what a user gave an estimator."""
+def samples_of(kind: Any, sample: Any, count: int, draw: Any, name: str, argument: str = "sample") -> Samples:
+    """Check and wrap what a user gave an estimator, which calls its sample by the name of an ``argument``."""
     if sample is None and draw is None:
         raise ValueError(
             f"sample of {name} is None and there is no draw; give a sample function, or a draw(key, count) whose draws "
             f"are the samples"
         )
     return Samples(
-        None if sample is None else wrapped(kind, sample, f"sample of {name}"),
+        None if sample is None else wrapped(kind, sample, f"{argument} of {name}"),
         None if draw is None else wrapped(Function, draw, f"draw of {name}"),
         whole(count, f"count of {name}", 1),
     )

@@ -190,7 +190,7 @@ def _control(control: Any) -> Any:
         return Unfitted()
     if control is None or isinstance(control, Control):
         return control
-    raise ValueError(
+    raise (ValueError if isinstance(control, str) else TypeError)(
         f"control of subsample is {control!r}; it must be 'taylor', None, or a surrogate, "
         f"ls.subsampling.Surrogate(row, total)"
     )

@@ -129,7 +129,7 @@ def _stack(*leaves: Array) -> Array:
 def _kernels(kernels: Any, name: str) -> tuple[Kernel, ...]:
     kernels = tuple(kernels) if isinstance(kernels, (list, tuple)) else (kernels,)
     if not kernels:
-        raise ValueError(f"{name} needs at least one kernel; got none")
+        raise ValueError(f"kernels of {name} is empty; it needs at least one kernel")
     remedy = "a kernel such as ls.standard(...)"
     found = tuple(adopted(kernel, Kernel, f"each of the kernels of {name}", remedy) for kernel in kernels)
     for kernel in found:

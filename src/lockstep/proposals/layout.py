@@ -36,7 +36,7 @@ def _entries(value: Any, name: str, entry: Check) -> Any:
 
 def require_order(order: Any, name: str) -> None:
     """Refuse an order that there is not."""
-    if order is not None and order != LEAVES:
+    if order is not None and not (isinstance(order, str) and order == LEAVES):
         raise ValueError(
             f"order of {name} is {order!r}; leave it out, or give {LEAVES!r} if an array counts the components of a "
             f"dict in the order of jax.tree.leaves, by sorted keys"

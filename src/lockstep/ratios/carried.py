@@ -14,6 +14,7 @@ from lockstep.core.parts import is_concrete, is_floating, part, set_field
 from lockstep.core.types import Array, Decision, Evaluation, Key, Memory, Position, Probed, Ratio, Shape, is_no_ratio
 from lockstep.host.draws import draw_each
 from lockstep.host.functions import Function, Scalar, wrapped
+from lockstep.ratios.probes import some_candidates
 
 _NORMAL_DRAW = "give a draw of standard normal numbers, for example draw=lambda key: jax.random.normal(key, (100,))"
 
@@ -110,6 +111,18 @@ class Carried(Ratio):
         return self.evaluate.is_random
 
     @property
+    def can_be_violated(self) -> bool:
+        return self.evaluate.can_be_violated
+
+    @property
+    def when_violated(self) -> str:
+        return self.evaluate.when_violated
+
+    def require_start(self, key: Key, proposal: Any, position: Position) -> None:
+        if self.evaluate.can_be_violated:
+            self.evaluate.require_start(some_candidates(key, proposal, position))
+
+    @property
     def when_stuck(self) -> str | None:
         """What helps chains that do not leave an estimate that came out too high."""
         own = self.evaluate.when_stuck
@@ -147,7 +160,10 @@ class Carried(Ratio):
     ) -> Decision:
         if self.correlation is None:
             value = self.evaluate(noise, candidate)
-            return Decision(log_proposal_ratio + (value - memory), value)
+            log_ratio = log_proposal_ratio + (value - memory)
+            if self.evaluate.can_be_violated:
+                return Decision(log_ratio, value, self.evaluate.is_violated(noise, candidate))
+            return Decision(log_ratio, value)
         root = (1 - self.correlation**2) ** 0.5
         noise = jax.tree.map(lambda old, new: self.correlation * old + root * new, memory.noise, noise)
         candidate_memory = self.init(noise, candidate)

@@ -14,7 +14,7 @@ from lockstep.core.types import Array, Key, Position, Randomization, Shape
 from lockstep.host.draws import draw_each, require_random
 from lockstep.host.functions import Function, Scalar, wrapped
 from lockstep.host.generator import RandomKey
-from lockstep.ratios.involutions import Identity, as_involution
+from lockstep.ratios.involutions import Identity, as_involution, is_undone, require_involution
 
 __all__ = ["AuxiliaryData", "Density", "tempering"]
 
@@ -58,6 +58,10 @@ class Density(Randomization):
     draw: Any = None
 
     exact_when = "x is drawn from the stated density and the involution undoes itself, with the right Jacobian"
+    when_violated = (
+        "at {count} updates ({share}) the involution did not undo itself, or its Jacobian was not the inverse of that "
+        "of the way back: the draws are not from the target; ls.check.involution tells at which x"
+    )
 
     def __post_init__(self) -> None:
         set_field(self, "sample", wrapped(Function, self.sample, "sample of Density"))
@@ -68,6 +72,19 @@ class Density(Randomization):
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
         return draw_each(self.draw, key, shape)
+
+    @property
+    def can_be_violated(self) -> bool:
+        """Ready-made involutions are what they are by algebra; all others are watched."""
+        return not self.involution.is_proven
+
+    def is_violated(self, x: Any, position: Position, candidate: Position) -> Array:
+        return ~is_undone(self.involution, x, position, candidate)
+
+    def require_start(self, noise: Any, position: Position, candidates: Position) -> None:
+        """Refuse an involution that is none, at an x for each of some candidates."""
+        x = jax.vmap(self.sample, in_axes=(0, None, 0))(noise, position, candidates)
+        require_involution(self.involution, x, position, candidates)
 
     def log_weight(self, x: Any, position: Position, candidate: Position) -> Array:
         image, log_jacobian = self.involution(x, position, candidate)

@@ -12,6 +12,7 @@ import numpy as np
 from lockstep.core.adopt import adopted
 from lockstep.core.parts import FLAG, choose, part, set_field
 from lockstep.core.types import Array, Decision, Key, Memory, Position, Probed, Randomization, Ratio, Shape, is_no_ratio
+from lockstep.ratios.probes import PROBES, some_candidates
 
 
 @part
@@ -52,8 +53,13 @@ class Randomized(Ratio):
         return (None if self.base is None else self.base.when_stuck) or self.randomization.when_stuck
 
     @property
+    def can_be_violated(self) -> bool:
+        return self.randomization.can_be_violated or (self.base is not None and self.base.can_be_violated)
+
+    @property
     def when_violated(self) -> str:
-        return "" if self.base is None else self.base.when_violated
+        own = (self.randomization,) if self.base is None else (self.base, self.randomization)
+        return "; ".join(part.when_violated for part in own if part.can_be_violated)
 
     @property
     def exact_when(self) -> str | None:
@@ -72,12 +78,35 @@ class Randomized(Ratio):
     def init(self, noise: Any, position: Position) -> Memory:
         return () if self.base is None else self.base.init(None if noise is None else noise[0], position)
 
+    def require_start(self, key: Key, proposal: Any, position: Position) -> None:
+        if self.base is not None:
+            self.base.require_start(key, proposal, position)
+        key_candidates, key_x = jr.split(key)
+        candidates = some_candidates(key_candidates, proposal, position)
+        self.randomization.require_start(self.randomization.noise(key_x, position, (PROBES,)), position, candidates)
+
     def __call__(
         self, noise: Any, position: Position, memory: Memory, candidate: Position, log_proposal_ratio: Array
     ) -> Decision:
         noise_base, noise_x = noise
         x = self.randomization.sample(noise_x, position, candidate)
         weight = self.randomization.log_weight(x, position, candidate)
+        decision = self._weighed(noise_base, position, memory, candidate, log_proposal_ratio, weight)
+        if not self.randomization.can_be_violated:
+            return decision
+        is_violated = decision.is_violated | self.randomization.is_violated(x, position, candidate)
+        return decision._replace(is_violated=is_violated)
+
+    def _weighed(
+        self,
+        noise_base: Any,
+        position: Position,
+        memory: Memory,
+        candidate: Position,
+        log_proposal_ratio: Array,
+        weight: Array,
+    ) -> Decision:
+        """The ratio of the base, with the weight of x."""
         if self.base is None:
             return Decision(log_proposal_ratio + weight, memory)
         # The weight goes through the base as the proposal ratio does: the universal rule has both inside its minimum.

@@ -37,7 +37,11 @@ class Universal(Ratio):
     is_memory_random = False
     remembered = ()
     when_stuck = "take more samples, so that a smaller bound holds"
-    when_violated = "errors were above the bound of the universal rule, which is exact only if none is; raise the bound"
+    can_be_violated = True
+    when_violated = (
+        "{count} errors ({share}) were above the bound of the universal rule, which is exact only if none is; raise "
+        "the bound"
+    )
     exact_when = (
         "no error of the estimate is above `bound`, and the errors have the same law at every pair of positions, the "
         "pair of a position with itself included"

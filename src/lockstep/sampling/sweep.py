@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import inspect
 import itertools
 import json
 import re
@@ -22,7 +23,7 @@ from lockstep.chains.outcome import Outcome
 from lockstep.chains.pool import processors
 from lockstep.chains.prepare import make_task
 from lockstep.chains.task import Task
-from lockstep.core.arguments import path_of
+from lockstep.core.arguments import flag, path_of
 from lockstep.core.progress import Progress
 from lockstep.engine.totals import Totals, together
 from lockstep.results.run import Run
@@ -128,6 +129,8 @@ def sweep(
     if not callable(make):
         raise TypeError(f"make is {make!r}; it must be a function of the names of the grid that returns a kernel")
     points = _points(grid)
+    flag(progress, "progress", is_none_allowed=True)
+    _require_names(make, [name for name in points[0] if name != "seed"])
     make = _once(make)
     directory = None if directory is None else path_of(directory, "directory")
     tasks = [_task(make, point, initial, draws, chains, seed, warmup, thin, directory, changed) for point in points]
@@ -206,6 +209,16 @@ def _task(
     task = make_task(make(**settings), initial, draws, chains, seed, warmup, thin, path, changed=changed)
     texts = {name: _text(value) for name, value in point.items()}
     return dataclasses.replace(task, point=texts, stop_file=None if directory is None else Path(directory) / STOP)
+
+
+def _require_names(make: Any, names: list[str]) -> None:
+    """Refuse a function that does not take the names of the grid."""
+    try:
+        inspect.signature(make).bind(**dict.fromkeys(names))
+    except TypeError as error:
+        raise TypeError(f"make is {make!r}; it must take the names of the grid, {', '.join(names)} ({error})") from None
+    except ValueError:  # one that cannot be looked into
+        return
 
 
 def _points(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:

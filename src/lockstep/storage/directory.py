@@ -94,7 +94,10 @@ def read_record(directory: Path) -> Record:
     )
     shown = {"kernel": _printable(about.get("kernel")), **texts, "point": point}
     try:
-        changes = tuple(_change(one) for one in found.get("changes", ()))
+        changed = found.get("changes", [])
+        if found.get("digest of changes", _digest([])) != _digest(changed):
+            raise ValueError("they were edited")
+        changes = tuple(_change(one) for one in changed)
     except (KeyError, TypeError, ValueError) as error:
         raise DamagedError(f"{directory / NAME} says nothing sensible of its changes ({error!r})") from None
     return Record(configuration, shown, versions, _digest({"configuration": configuration, "about": about}), changes)
@@ -138,7 +141,8 @@ def open_run(
             write_json(path / NAME, content)
             record = read_record(path)
         for leftover in path.glob(f"*{TEMPORARY}"):  # of a writer that was killed
-            leftover.unlink()
+            if leftover.is_file():
+                leftover.unlink()
         yield record
 
 
@@ -176,7 +180,7 @@ def write_changes(path: Path, record: Record) -> None:
     """Commit what was accepted, when it is known that the run can go on."""
     content, changes = read_json(path / NAME), [change._asdict() for change in record.changes]
     if len(changes) > len(content.get("changes", ())):
-        write_json(path / NAME, content | {"changes": changes})
+        write_json(path / NAME, content | {"changes": changes, "digest of changes": _digest(changes)})
 
 
 def changes_in(path: Path) -> tuple[str, ...]:

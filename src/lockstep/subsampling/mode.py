@@ -134,6 +134,8 @@ def find_mode(log_prior: Any, log_likelihood: Any, data: Any, initial: Position,
         As for `lockstep.sample`.
     """
     require_order(log_likelihood, "ls.subsampling.find_mode(log_prior, log_likelihood, data, initial)")
+    if isinstance(initial, Mode):
+        raise TypeError("initial is a Mode; give the position at which to begin, such as its own, mode.position")
     with double_precision():
         rows, like = as_rows(data), canonical(initial, "initial")
         require_floating(like, "the search for the mode")
