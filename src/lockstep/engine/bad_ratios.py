@@ -93,7 +93,9 @@ def warn_of_ratios(kernel: Kernel, positions: Position, info: Any, thin: int, ba
             warn(f"{told_of_bad(leg, thin, f'{more}: {explain(kernel, position)}')}. info.is_valid tells where.")
         if broken := int(leg.is_violated.sum()):
             counted = {"count": f"{broken:,}", "share": f"{broken / updates / _width(leg):.2%}"}
-            told = {one.ratio.when_violated for one, _ in kernel.placed(positions) if one.ratio.can_be_violated}
+            ratios = [one.ratio for one, _ in kernel.placed(positions)]
+            # One of a user's own may tell that its promise is broken without having said that it can.
+            told = {ratio.when_violated for ratio in [r for r in ratios if r.can_be_violated] or ratios}
             warn(f"{'; or '.join(sorted(told)).format(**counted)}. info.is_violated tells where.")
         if not leg.is_accepted.any() and updates >= 100:
             warn("no candidate was accepted; is the scale of the proposal too large, or the start in a bad place?")
