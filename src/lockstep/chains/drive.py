@@ -39,13 +39,14 @@ def drive(
 
     Who drives several pieces of a run gives all of them one ``pace``, and one number of ``cells`` (one program).
     """
-    if point.step >= task.steps:
+    total = task.steps
+    if point.step >= total:
         return point
     engine, pace = engine_of(kernel), pace or Pace()
-    cells = cells or engine.cells_per_block(kernel, chain_keys, point.state, task.steps - point.step)
-    trial = Trial(kernel, min(engine.trial_steps, task.steps))
+    cells = cells or engine.cells_per_block(kernel, chain_keys, point.state, total - point.step)
+    trial = Trial(kernel, min(engine.trial_steps, total))
     try:
-        while point.step < task.steps and not stop.is_wanted:
+        while point.step < total and not stop.is_wanted:
             is_due = any(keeper.is_due(point) for keeper in keepers)
             block, most = next_block(task, point.step, cells, pace, is_due)
             programs, block_began = engine.compilations(), time.perf_counter()
@@ -58,7 +59,7 @@ def drive(
                     keeper.add(draws)
             point, began = reached, now
             for keeper in keepers:
-                keeper.reach(point, is_last=point.step == task.steps)
+                keeper.reach(point, is_last=point.step == total)
             shown.update(point.step * task.count, str(point.totals))
             if engine.compilations() == programs and (block.steps == most or not is_due):
                 pace.learn(block.steps, now - block_began)

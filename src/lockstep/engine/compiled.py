@@ -50,10 +50,9 @@ class CompiledEngine(Engine):
     def advance(
         self, kernel: Any, chain_keys: Key, state: Any, block: Block, thinning: Thinning, cells: int
     ) -> tuple[Any, Output]:
-        if thinning.is_on and thinning.info is None:
-            thinning = thinning._replace(info=self.no_info(kernel, chain_keys, state))
-        # None, not a thinning by 1: of draws that are single updates nothing need be gathered.
-        gathering = thinning if thinning.is_on else None
+        gathering = thinning if thinning.is_on else None  # of draws that are single updates nothing need be gathered
+        if gathering is not None and gathering.info is None:
+            gathering = gathering._replace(info=self.no_info(kernel, chain_keys, state))
         with raised_here():
             return jax.block_until_ready(_advance(kernel, chain_keys, state, block, gathering, cells=cells))
 
