@@ -96,7 +96,7 @@ def warn_of_ratios(kernel: Any, positions: Any, info: Any, thin: int, bad_in_war
             warn(f"{told_of_bad(leg, thin, f'{more}: {explain(kernel, position)}')}. info.is_finite tells where.")
         if leg.is_violated is not None and (broken := int(leg.is_violated.sum())):
             counted = {"count": f"{broken:,}", "share": f"{broken / updates / _width(leg):.2%}"}
-            ratios = [one.ratio for one, _ in placed_kernels(kernel, positions)]
+            ratios: list[Any] = [one.ratio for one, _ in placed_kernels(kernel, positions)]
             told = {one.when_violated for one in ratios if getattr(one, "can_be_violated", False)}
             warn(f"{'; or '.join(sorted(told)).format(**counted)}. info.is_violated tells where.")
         if not leg.is_accepted.any() and updates >= 100:
