@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import shutil
@@ -81,7 +82,8 @@ def outcome(use, path):
 
 def loaded(path):
     run = ls.load(path)
-    return told(run), recall(run)
+    prediction = recall(run)
+    return told(run), None if prediction is None else dataclasses.asdict(prediction)
 
 
 def flips(path, share, seed=0):

@@ -138,6 +138,8 @@ def find_mode(log_prior: Any, log_likelihood: Any, data: Any, initial: Position,
         raise TypeError("initial is a Mode; give the position at which to begin, such as its own, mode.position")
     with double_precision():
         rows, like = as_rows(data), canonical(initial, "initial")
+        if not any(np.size(leaf) for leaf in jax.tree.leaves(like)):
+            raise ValueError(f"initial is {initial!r}, which holds no number; give a position")
         require_floating(like, "the search for the mode")
         likelihood = canonical(wrapped(Scalar, log_likelihood, "log_likelihood"), "log_likelihood")
         prior = canonical(prior_of(log_prior), "log_prior")
