@@ -184,7 +184,7 @@ class Ratio(Part):
 
     @declared
     def when_violated(self) -> str:
-        """What it means that ``is_violated``, after the number of such updates."""
+        """What it means that ``is_violated``: a word for what is counted, and what happened to it."""
         return f"updates broke a promise of {self.name}"
 
     @declared

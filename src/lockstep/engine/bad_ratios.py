@@ -85,8 +85,9 @@ def warn_of_ratios(kernel: Kernel, positions: Position, info: Any, thin: int, ba
             warn(f"{told_of_bad(leg, thin, f'{more}: {explain(kernel, position)}')}. info.is_valid tells where.")
         if broken := int(leg.is_violated.sum()):
             said = dict.fromkeys(one.ratio.when_violated for one, _ in kernel.placed(positions))
-            share, what = f"{broken / updates / _width(leg):.2%}", " or ".join(filter(None, said))
-            warn(f"{broken:,} ({share}) {what}. info.is_violated tells where.")
+            what, _, happened = " or ".join(filter(None, said)).partition(" ")
+            share = f"{broken / updates / _width(leg):.2%}"
+            warn(f"{broken:,} {what} ({share}) {happened}. info.is_violated tells where.")
         if not leg.is_accepted.any() and updates >= 100:
             warn("no candidate was accepted; is the scale of the proposal too large, or the start in a bad place?")
     if bad_in_warmup:
