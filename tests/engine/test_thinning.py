@@ -24,7 +24,7 @@ class Own(NamedTuple):
 
 def leg(rng):
     shape = (STEPS, CHAINS)
-    return Info(rng.random(shape) < 0.4, rng.normal(size=shape), rng.random(shape) < 0.9)
+    return Info(rng.random(shape) < 0.4, rng.normal(size=shape), rng.random(shape) < 0.9, rng.random(shape) < 0.1)
 
 
 def updates():

@@ -7,8 +7,10 @@ from typing import Any
 from lockstep.core.types import Kernel
 
 
-def about(kernel: Kernel) -> dict[str, Any]:
+def about(kernel: Kernel | None) -> dict[str, Any]:
     """What a reader without the kernel would like to know of it: its text, when it is exact, or its error."""
+    if kernel is None:
+        return {"kernel": "None", "exact_when": None, "error": None, "remedy": "take smaller steps"}
     return {
         "kernel": repr(kernel),
         "exact_when": kernel.exact_when,

@@ -91,7 +91,10 @@ class Run:
         groups = {
             name: named_arrays(leg) for name, leg in zip(("posterior", "reference_posterior"), legs, strict=False)
         }
-        groups["sample_stats"] = named_arrays(self.info)
+        # A flag that holds for all updates may be one number.
+        shape = (self.chains, self.draws)
+        info = jax.tree.map(lambda leaf: leaf if np.ndim(leaf) else np.full(shape, leaf), self.info)
+        groups["sample_stats"] = named_arrays(info)
         return arviz_base.from_dict(groups, attrs={"/": self._attributes()})
 
     def to_netcdf(self, path: str | PathLike[str]) -> Path:
