@@ -184,7 +184,7 @@ def require_involution(involution: Involution, x: Any, position: Position, candi
 
 def as_involution(involution: Any) -> Involution:
     """A part stays as it is; a plain function becomes a `Transform`."""
-    if not callable(involution):
+    if not callable(involution) or callable(getattr(involution, "noise", None)):
         raise TypeError(
             f"involution must be ls.Identity(), ls.Reflection(total), ls.Mobius(a, b, c) or a function f(x), not "
             f"{involution!r}"
