@@ -228,8 +228,8 @@ def complaint(function, arguments, argument, bad):
         while trace.tb_next is not None:
             trace = trace.tb_next
         where = trace.tb_frame.f_code.co_filename
-        if where == __file__ and getattr(error, "__notes__", ()):
-            return None  # a user's own function could not do with it: told with what it was called with
+        if any("was called with" in note for note in getattr(error, "__notes__", ())):
+            return None  # a user's own function could not do with it, and the note names the function
         if not isinstance(error, OURS) or not where.startswith(PACKAGE):
             return f"raised {type(error).__name__} in {Path(where).name}: {error}"
         names = {"initial": "initial|position|start", "function": "function|involution"}.get(argument, argument)

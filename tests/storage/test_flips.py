@@ -153,10 +153,8 @@ def rewritten(file, **changes):
 
 
 @pytest.mark.parametrize("name", ["updates", "accepted", "seconds", "failed"])
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), -1, "1", None])
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), "1", None])
 def test_totals_that_are_no_counts_are_told(name, value, copied):
-    if name == "seconds" and value == -1:
-        pytest.skip("a clock may be put back")
     file = copied / "segment-000001.npz"
     with np.load(file) as held:
         totals = json.loads(held["meta"].tobytes())["totals"]

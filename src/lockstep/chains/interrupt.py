@@ -14,7 +14,10 @@ from lockstep.engine.totals import Totals
 
 
 class Interrupted(KeyboardInterrupt):
-    """A run that was stopped by Ctrl-C (or SIGTERM). ``run`` holds its draws so far, if they are in memory."""
+    """A run that was stopped by Ctrl-C (or SIGTERM).
+
+    ``run`` holds its draws so far, if they are in memory; it is None for a sweep and in a warm-up.
+    """
 
     run: Any = None
 
