@@ -414,7 +414,7 @@ KERNELS = [
         "jnp.sum",
     ),
     case("auxiliary density a number", lambda: auxiliary(1.0), TypeError, "auxiliary_log_density", "function", "1.0"),
-    case("no kernel to cycle", lambda: ls.Cycle([]), ValueError, "Cycle", "at least one kernel", "got none"),
+    case("no kernel to cycle", lambda: ls.Cycle([]), ValueError, "kernels of Cycle", "empty", "at least one kernel"),
     case("a cycle of proposals", lambda: ls.Cycle([WALK]), TypeError, "kernels of Cycle", "got Random", "ls.standard"),
     case("no kernel to mix", lambda: ls.Mixture([]), ValueError, "Mixture", "at least one kernel"),
     case(
