@@ -80,7 +80,7 @@ def whole_task(name: str, run: Any) -> Task:
 @functools.lru_cache(maxsize=2)
 def fitted(rows: int, dimension: int, count: int | None = None):
     data = logistic_data(rows, dimension)
-    return ls.subsampled(log_likelihood, data, log_prior, count, initial=np.zeros(dimension))
+    return ls.subsampled(log_prior, log_likelihood, data, count, initial=np.zeros(dimension))
 
 
 def sampled(kernel, draws: int = DRAWS, chains: int = CHAINS):
@@ -96,7 +96,7 @@ def ours(rows: int, dimension: int) -> Builder:
 def ours_whole(rows: int, dimension: int) -> Builder:
     def run():
         data, began = logistic_data(rows, dimension), time.perf_counter()
-        kernel = ls.subsampled(log_likelihood, data, log_prior, initial=np.zeros(dimension))
+        kernel = ls.subsampled(log_prior, log_likelihood, data, initial=np.zeros(dimension))
         # One call that makes about as many effective draws as are wanted: all that it compiles counts.
         positions, seconds = sampled(kernel, draws=21 * WHOLE // (20 * CHAINS))
         return time.perf_counter() - began - seconds, seconds, positions
@@ -108,7 +108,7 @@ def tuna(rows: int, dimension: int) -> Builder:
     def build(updates: int) -> Task:
         bound = ls.subsampling.logistic(lambda row: row["x"])
         data = logistic_data(rows, dimension)
-        kernel = ls.tunamh(log_likelihood, data, bound, log_prior=log_prior, initial=np.zeros(dimension))
+        kernel = ls.tunamh(log_prior, log_likelihood, data, bound, initial=np.zeros(dimension))
         return effective_task("lockstep, TunaMH", lambda: sampled(kernel, DRAWS // 16))
 
     return build

@@ -16,7 +16,7 @@ from lockstep.studies.nicholls2012.model import RANDOM_WALK, draw_target
 
 def main(directory: Path) -> None:
     directory.mkdir(parents=True, exist_ok=True)
-    advice = ls.advise(inverse_gamma(16), RANDOM_WALK, draw_target, draws=20_000, separations=20, seed=1)
+    advice = ls.advise(inverse_gamma(16), RANDOM_WALK, draw_target, updates=20_000, separations=20, seed=1)
     print(advice)
     advice.figure(directory / "advice.png")
 

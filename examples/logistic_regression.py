@@ -37,7 +37,7 @@ def main():
     data, truth = simulated(rows)
 
     began = time.perf_counter()
-    kernel = ls.subsampled(log_likelihood, data, log_prior, initial=np.zeros(DIMENSION), progress=True)
+    kernel = ls.subsampled(log_prior, log_likelihood, data, initial=np.zeros(DIMENSION), progress=True)
     print(f"mode, approximation and settings: {time.perf_counter() - began:.1f} s")
     print(f"{kernel.ratio.estimator.count} of {rows:,} rows an update; proposal {type(kernel.proposal).__name__}")
 

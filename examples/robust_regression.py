@@ -30,9 +30,9 @@ def log_likelihood(theta, row):
 
 def main():
     data = simulated()
-    approximate = ls.sample(ls.subsampled(log_likelihood, data), np.zeros(3), draws=5000, chains=4)
+    approximate = ls.sample(ls.subsampled(None, log_likelihood, data), np.zeros(3), draws=5000, chains=4)
     bound = ls.subsampling.robust(lambda row: row["x"], DEGREES, SCALE)
-    exact = ls.sample(ls.tunamh(log_likelihood, data, bound), np.zeros(3), draws=5000, chains=4, seed=1)
+    exact = ls.sample(ls.tunamh(None, log_likelihood, data, bound), np.zeros(3), draws=5000, chains=4, seed=1)
     print(exact.summary())
     print("difference of the posterior means in standard deviations:")
     difference = approximate.positions.mean(axis=(0, 1)) - exact.positions.mean(axis=(0, 1))

@@ -37,7 +37,7 @@ def quadrature(data):
 def main():
     generator = np.random.default_rng(0)
     data = 0.7 * generator.choice([-1, 1], ROWS) + generator.normal(size=ROWS)
-    run = ls.sample(ls.subsampled(log_likelihood, data, log_prior), np.array([0.5]), draws=20_000, chains=4)
+    run = ls.sample(ls.subsampled(log_prior, log_likelihood, data), np.array([0.5]), draws=20_000, chains=4)
     theta = run.positions[:, :, 0]
     print(run.kernel)
     print(f"mean of |θ| {np.abs(theta).mean():.3f}, share of θ > 0 {np.mean(theta > 0):.3f}")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from durable_models import MODELS, sample
 
-from lockstep.engine import compiled as driver
-from lockstep.storage import archive, directory
+from lockstep.engine import block as limits
+from lockstep.storage import archive, writer
 
 
 def die():
@@ -62,8 +62,8 @@ STAGES = ("begun", "half", "written", "flushed", "renamed", "synced")
 if __name__ == "__main__":
     model, path, stage, nth = sys.argv[1:5]
     # Small blocks, each of them a segment, so that the run is always about to write.
-    driver.MOST_CELLS = 1
-    directory.MOST_SECONDS = 0.0
+    limits.MOST_CELLS = 1
+    writer.MOST_SECONDS = 0.0
     if stage in STAGES:
         install(Window(stage, int(nth)))
     sample(MODELS[model](), directory=Path(path))

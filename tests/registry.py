@@ -276,7 +276,7 @@ TUNA_EXTRA, TUNA_TOTAL = 0.1, TUNA_SIZES.sum()  # λ and CM
 def tuna(proposal):
     bound = ls.subsampling.Bound(lambda row: row["size"], lambda position, candidate: 1.0)
     chi = TUNA_EXTRA / TUNA_TOTAL**2
-    return ls.tunamh(lambda state, row: row["value"][state], TUNA_ROWS, bound, proposal, log_pi, None, chi=chi)
+    return ls.tunamh(log_pi, lambda state, row: row["value"][state], TUNA_ROWS, bound, proposal, None, chi=chi)
 
 
 def arrivals_law(most=11):
@@ -304,7 +304,7 @@ TUNA_LAW = product(NO_NOISE, arrivals_law())
 def poisson_product(proposal, factor=1.0):
     bound = ls.subsampling.Bound(lambda row: row["size"], lambda position, candidate: factor)
     return ls.poisson_product(
-        lambda state, row: row["value"][state], TUNA_ROWS, bound, proposal, log_pi, None, np.array(0)
+        log_pi, lambda state, row: row["value"][state], TUNA_ROWS, bound, proposal, None, np.array(0)
     )
 
 

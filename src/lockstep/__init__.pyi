@@ -12,7 +12,21 @@ from lockstep import (
 )
 from lockstep.advice import advise as advise
 from lockstep.core.parts import part as part, static as static
-from lockstep.core.types import Estimate as Estimate, Info as Info, Noise as Noise, State as State
+from lockstep.core.types import (
+    Decision as Decision,
+    Estimate as Estimate,
+    Estimator as Estimator,
+    Evaluation as Evaluation,
+    Info as Info,
+    Involution as Involution,
+    Kernel as Kernel,
+    Noise as Noise,
+    Proposal as Proposal,
+    Randomization as Randomization,
+    Ratio as Ratio,
+    Rule as Rule,
+    State as State,
+)
 from lockstep.core.version import __version__ as __version__
 from lockstep.core.warnings import LockstepWarning as LockstepWarning
 from lockstep.coupling import (

@@ -81,10 +81,10 @@ def run(
     ] = "raise",
 ) -> None:
     """Run chains of a model; the same command again resumes, with more draws it extends."""
-    from lockstep.chains.drive import run_chains
     from lockstep.chains.groups import is_grouped, run_groups
     from lockstep.chains.interrupt import Interrupted, stopped
     from lockstep.chains.prepare import make_task
+    from lockstep.chains.session import run_chains
     from lockstep.engine.totals import failed_sentence
     from lockstep.model_file import load_model
 
@@ -139,10 +139,11 @@ def status(
 def summary(directory: Directory) -> None:
     """Print means, deviations, ESS and R-hat of a run, and separation times of a coupled one."""
     import lockstep as ls
+    from lockstep.coupling.common_noise import CoupledInfo, ShadowedInfo
 
     loaded = ls.load(directory)
     typer.echo(repr(loaded.summary()))
-    if hasattr(loaded.info, "marks"):
+    if isinstance(loaded.info, (CoupledInfo, ShadowedInfo)):
         typer.echo(repr(ls.separation.summary(loaded)))
 
 

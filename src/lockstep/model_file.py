@@ -17,11 +17,11 @@ def load_model(text: str) -> tuple[Any, Any]:
     file, _, name = text.rpartition(":") if ".py:" in text else (text, "", "")
     module = _load(Path(file))
     if name:
-        function = getattr(module, name, None)
+        function = vars(module).get(name)
         if not callable(function):
             raise ValueError(f"{file} has no function {name}; {REMEDY}")
         return _call(function, file)
-    if hasattr(module, "kernel") and hasattr(module, "initial"):
+    if {"kernel", "initial"} <= vars(module).keys():
         return module.kernel, module.initial
     functions = [
         value

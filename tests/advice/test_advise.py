@@ -51,7 +51,7 @@ def follow(seed):
     difference = lambda here, there: log_density(there) - log_density(here)  # noqa: E731
     proposal = ls.RandomWalk(2.4 / np.sqrt(dimension))
     noisy = noise_laws.estimator(family, 16, difference, sigma)
-    advice = ls.advise(noisy, proposal, jnp.zeros(dimension), draws=UPDATES, separations=separations, seed=seed)
+    advice = ls.advise(noisy, proposal, jnp.zeros(dimension), updates=UPDATES, separations=separations, seed=seed)
     exact = ls.sample(
         ls.standard(log_density, proposal), jnp.zeros(dimension), draws=25_000, chains=4, seed=seed, warmup=2000
     )
@@ -146,7 +146,7 @@ class Lopsided:
 @pytest.mark.study
 def test_the_log_of_an_unbiased_ratio_is_recognised():
     noisy = noise_laws.estimator("lognormal", 2, square_difference, 0.8)
-    advice = ls.advise(noisy, ls.RandomWalk(2.0), 0.0, draws=20_000, separations=20)
+    advice = ls.advise(noisy, ls.RandomWalk(2.0), 0.0, updates=20_000, separations=20)
     assert advice.rule == "naive"
     assert any("log of an unbiased ratio" in sentence for sentence in advice.findings)
     assert any("pseudo_marginal" in sentence for sentence in advice.findings)
@@ -162,6 +162,8 @@ def test_bad_input():
         ls.advise(noisy, 1.0, 0.0)
     with pytest.raises(TypeError, match="has no with_count"):
         ls.advise(Fixed(1.0), ls.RandomWalk(1.0), 0.0)
+    with pytest.raises(TypeError, match=r"draws is 500, but draws are those of one chain.*updates=chains \* draws"):
+        ls.advise(noisy, ls.RandomWalk(1.0), 0.0, draws=500)
 
 
 @ls.part

@@ -124,7 +124,7 @@ def test_a_budget_of_calls_and_of_seconds(kept):
 
 def test_advice_for_a_black_box_costs_a_tenth_of_the_run():
     noisy, calls = simulator()
-    advice = ls.advise(noisy, WALK, np.zeros(2), draws=10_000, separations=10)
+    advice = ls.advise(noisy, WALK, np.zeros(2), updates=10_000, separations=10)
     assert advice.rule in ("penalty", "corrected", "two_sided") and advice.count < 100
     assert 300 < len(calls) <= 1000
     assert "rough advice" in repr(advice)
@@ -133,7 +133,7 @@ def test_advice_for_a_black_box_costs_a_tenth_of_the_run():
 def test_advice_that_cannot_be_afforded_says_what_it_takes():
     noisy, calls = simulator()
     with pytest.warns(ls.LockstepWarning, match="calls=1000"):
-        advice = ls.advise(noisy, WALK, np.zeros(2), draws=1000)
+        advice = ls.advise(noisy, WALK, np.zeros(2), updates=1000)
     assert advice.rule is None and not calls
     with pytest.raises(ValueError, match="no rule can be advised"):
         advice.sample()
@@ -142,7 +142,7 @@ def test_advice_that_cannot_be_afforded_says_what_it_takes():
 def test_advice_from_a_run_makes_no_pilot(kept):
     run, _, noisy, calls, _ = kept
     before = len(calls)
-    advice = ls.advise(noisy, WALK, run, draws=10_000, separations=10, calls=700)
+    advice = ls.advise(noisy, WALK, run, updates=10_000, separations=10, calls=700)
     assert advice.pilot is run and advice.rule is not None
     looked = {look.count for look in advice.looks}
     assert set(calls[before:]) == looked

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import lockstep as ls
-from lockstep.chains.adapt import _windows
+from lockstep.chains.windows import windows_of
 from lockstep.proposals.scales import normal_fit
 
 SPREAD = np.array([0.02, 1.0, 6.0])
@@ -63,7 +63,7 @@ def test_chains_that_do_not_move_shrink_their_steps():
 
 @pytest.mark.parametrize("warmup", [1, 63, 64, 1000, 12_345])
 def test_windows_cover_the_warm_up(warmup):
-    windows = _windows(warmup)
+    windows = windows_of(warmup)
     assert windows[0][0] == 0 and sum(steps for _, steps in windows) == warmup
     assert all(a + steps == b for (a, steps), (b, _) in itertools.pairwise(windows))
     assert all(start % 64 == 0 for start, _ in windows)

@@ -13,7 +13,7 @@ import lockstep as ls
 from lockstep.chains import drive as chains_module
 from lockstep.proposals import walks
 from lockstep.results.standing import report_lines, run_directories
-from lockstep.storage import directory as directory_module
+from lockstep.storage import writer as writer_module
 from lockstep.storage.errors import DamagedError, MismatchError, NoRunError
 
 SPREAD = np.array([0.1, 4.0])
@@ -54,8 +54,8 @@ def calls_of(function):
 @pytest.fixture
 def eager(monkeypatch):
     """Each block a segment."""
-    monkeypatch.setattr(directory_module, "LEAST_SECONDS", 0.0)
-    monkeypatch.setattr(directory_module, "MOST_SECONDS", 0.0)
+    monkeypatch.setattr(writer_module, "LEAST_SECONDS", 0.0)
+    monkeypatch.setattr(writer_module, "MOST_SECONDS", 0.0)
 
 
 def assert_same(first, second):

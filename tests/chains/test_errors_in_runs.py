@@ -9,7 +9,7 @@ import pytest
 
 import lockstep as ls
 from lockstep.engine import pace
-from lockstep.storage import directory as directory_module
+from lockstep.storage import writer as writer_module
 
 CALLS = {"so far": 0, "failing": -1}  # what a function changes itself is no part of the model
 
@@ -25,8 +25,8 @@ def log_density(theta):
 def short_blocks(monkeypatch):
     """Blocks of one step, each a segment: it is known how many draws there are when the error comes."""
     monkeypatch.setattr(pace, "SECONDS_PER_BLOCK", 0.0)
-    monkeypatch.setattr(directory_module, "LEAST_SECONDS", 0.0)
-    monkeypatch.setattr(directory_module, "MOST_SECONDS", 0.0)
+    monkeypatch.setattr(writer_module, "LEAST_SECONDS", 0.0)
+    monkeypatch.setattr(writer_module, "MOST_SECONDS", 0.0)
     fail(None)
 
 

@@ -20,10 +20,10 @@ import pytest
 from durable_models import CHAINS, DRAWS, GRID, LONG, MODELS, START, SWEEP, log_density, make, sample, single
 
 import lockstep as ls
-from lockstep.chains import executors, groups
+from lockstep.chains import groups, jobs, pool as pool_module
 from lockstep.chains.interrupt import Stop
 from lockstep.chains.prepare import make_task
-from lockstep.engine import compiled as driver
+from lockstep.engine import block as limits
 from lockstep.storage.status import status
 
 sweep_module = import_module("lockstep.sampling.sweep")
@@ -49,7 +49,7 @@ def compiled_once(tmp_path_factory):
 def small_blocks():
     """Runs of all lengths share one program."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(driver, "MOST_CELLS", 16)
+        patch.setattr(limits, "MOST_CELLS", 16)
         yield
 
 
@@ -168,7 +168,7 @@ def test_a_broken_pool_is_replaced(serial, monkeypatch):
         pools.append(ThreadPoolExecutor(size))
         return pools[-1]
 
-    monkeypatch.setattr(executors, "spawn_pool", another)
+    monkeypatch.setattr(pool_module, "spawn_pool", another)
     assert_same(sample(single(), executor=Failing(99, BrokenExecutor("broken"))), serial)
     assert len(pools) == 1
 
@@ -330,10 +330,10 @@ def test_process_pool(serial, long_swept, tmp_path):
 
 def test_a_pool_that_would_fork_is_replaced():
     pool = ProcessPoolExecutor(3, multiprocessing.get_context("fork"))
-    with executors.workers(pool) as found:
+    with pool_module.workers(pool) as found:
         assert found.is_own and found.size == 3 and found.executor is not pool
         assert found.executor._mp_context.get_start_method() == "spawn"
-    with executors.workers(2) as found:
+    with pool_module.workers(2) as found:
         assert found.is_own and found.size == 2
 
 
@@ -396,5 +396,5 @@ def test_a_worker_makes_one_object_of_equal_functions():
         return -0.5 * theta**2
 
     kernels = [ls.standard(log_density, ls.RandomWalk(scale)) for scale in (0.5, 2.0)]
-    first, second = (executors._model(executors._dumps((kernel, 0.0)))[0] for kernel in kernels)
+    first, second = (jobs._model(jobs._dumps((kernel, 0.0)))[0] for kernel in kernels)
     assert first is not second and jax.tree.structure(first) == jax.tree.structure(second)

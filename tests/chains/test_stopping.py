@@ -11,7 +11,7 @@ import pytest
 
 import lockstep as ls
 from lockstep.chains import drive as chains_module
-from lockstep.engine import compiled as driver, pace
+from lockstep.engine import block as limits, pace
 from lockstep.storage.status import status
 
 CALLS = [0]
@@ -84,7 +84,7 @@ def compiled(theta):
 
 def test_compiled_blocks_begin_with_one_step(monkeypatch):
     """An update may take minutes: only after a first one is known how many fit into a second. Draws do not change."""
-    monkeypatch.setattr(driver, "MOST_CELLS", 1)
+    monkeypatch.setattr(limits, "MOST_CELLS", 1)
     monkeypatch.setattr(pace, "SECONDS_PER_BLOCK", 1.0)
     steps, advance = [], chains_module.advance
 

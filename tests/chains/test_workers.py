@@ -130,7 +130,7 @@ def test_a_cluster_without_workers_is_told(monkeypatch, recwarn):
 
 PARENT = """
 import os, sys, time
-from lockstep.chains.executors import spawn_pool, without_main
+from lockstep.chains.pool import spawn_pool, without_main
 pool = spawn_pool(1)
 with without_main():
     print(pool.submit(os.getpid).result(), flush=True)

@@ -13,7 +13,7 @@ from durable_models import log_density
 import lockstep as ls
 from lockstep import cli
 from lockstep.chains import drive as chains_module
-from lockstep.engine import compiled as driver
+from lockstep.engine import block as limits
 from lockstep.model_file import load_model
 from lockstep.storage.locks import Lock
 
@@ -36,7 +36,7 @@ FUNCTION = MODEL.replace("kernel = ", "def model():\n    kernel = ").replace(
 def small_blocks():
     """Runs of all lengths share one program."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(driver, "MOST_CELLS", 1)
+        patch.setattr(limits, "MOST_CELLS", 1)
         yield
 
 

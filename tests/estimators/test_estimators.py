@@ -267,6 +267,19 @@ def test_two_sided():
     assert_estimate(back, -there.value, -there.bias, there.variance, -there.third, 8 + 8 - 1)
 
 
+def test_pooled_two_sided():
+    """An average has no curvature: its linear part has the third cumulant of the whole, (forward - reverse)/8."""
+    noisy = estimators.mean(one_sample, 8, draw=normal)
+    estimator = estimators.two_sided(noisy)
+    noise = estimator.noise(KEY, POSITION, (5,))
+    found = estimator.pooled(noise, POSITION, CANDIDATE)
+    forward, reverse = noisy.pooled(noise[0], POSITION, CANDIDATE), noisy.pooled(noise[1], CANDIDATE, POSITION)
+    assert abs(float(found.third)) > 1e-6
+    assert float(found.third) == pytest.approx(float(found.estimate.third), rel=1e-12)
+    assert float(found.third) == pytest.approx((float(forward.third) - float(reverse.third)) / 8, rel=1e-12)
+    np.testing.assert_allclose(found.linear, (forward.linear - reverse.linear) / 2, rtol=1e-12)
+
+
 def test_difference():
     old = estimators.mean(lambda noise, position, candidate: -0.5 * position**2 + noise, 8, draw=normal)
     new = estimators.smooth(None, lambda w, position, candidate: jnp.log(w) * candidate, 6, draw=exponential)

@@ -87,7 +87,7 @@ def test_a_run_with_a_black_box_sample_is_that_of_compiled_code():
     sd = runs[0].positions.std()
     for run in runs[1:]:
         assert np.abs(run.positions - runs[0].positions).max() < 1e-6 * sd
-        assert run.info.is_finite.all()
+        assert run.info.is_valid.all()
 
 
 def test_a_location_that_costs_most_digits():

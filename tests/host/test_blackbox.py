@@ -17,8 +17,10 @@ import lockstep as ls
 from lockstep.chains.starts import initial_states
 from lockstep.core.precision import canonical, double_precision
 from lockstep.engine import interpreted, pace
-from lockstep.engine.compiled import Block
+from lockstep.engine.block import Block
 from lockstep.engine.hosted import hosted
+from lockstep.engine.interpreted import INTERPRETED
+from lockstep.engine.thinning import Thinning
 from lockstep.host.generator import RandomKey
 from lockstep.host.scope import quiet
 
@@ -165,7 +167,7 @@ def compiled_steps(kernel, start, key_start, key_noise):
 
 
 def interpreted_steps(kernel, start, key_start, noise):
-    state = interpreted.init(kernel, jax.tree.map(lambda leaf: np.asarray(leaf)[None], start), key_start[None])
+    state = INTERPRETED.init(kernel, jax.tree.map(lambda leaf: np.asarray(leaf)[None], start), key_start[None])
     rows = interpreted.rows_of(jax.tree.map(lambda leaf: leaf[:, None], noise), slice(None), 0)
     with quiet():
         end, positions, infos = interpreted.walk(
@@ -216,11 +218,10 @@ def states_and_keys(kernel, chains=3):
 def test_a_run_can_be_cut_at_any_step_bit_for_bit():
     with double_precision():
         kernel, keys, start = states_and_keys(ls.pseudo_marginal(ls.blackbox(noisy_box), WALK))
-        whole_end, whole = interpreted.advance(kernel, keys, start, Block(0, 150, 1, 0), cells=4, is_thinned=False)
+        whole_end, whole = INTERPRETED.advance(kernel, keys, start, Block(0, 150), Thinning(1), 4)
         state, pieces, step = start, [], 0
         for steps in (1, 62, 1, 3, 70, 13):
-            block = Block(step, steps, 1, 0)
-            state, piece = interpreted.advance(kernel, keys, state, block, cells=2, is_thinned=False)
+            state, piece = INTERPRETED.advance(kernel, keys, state, Block(step, steps), Thinning(1), 2)
             pieces.append(piece)
             step += steps
     joined = jax.tree.map(lambda *leaves: np.concatenate(leaves), *pieces)
@@ -421,7 +422,7 @@ def test_nan_is_counted():
     with pytest.warns(ls.LockstepWarning, match=r"log ratios .* were NaN.*log_density returned nan at candidate"):
         run = ls.sample(ls.standard(ls.blackbox(log_target), WALK), np.zeros(2), draws=100, chains=2, seed=0)
     in_the_run = np.isnan(returned[2:202])  # after the starts; then the warning looks for an example
-    assert (~run.info.is_finite).sum() == in_the_run.sum() > 0
+    assert (~run.info.is_valid).sum() == in_the_run.sum() > 0
 
 
 def test_warnings_of_the_users_function_arrive_and_ours_are_silent():
@@ -433,7 +434,7 @@ def test_warnings_of_the_users_function_arrive_and_ours_are_silent():
     # All weights are zero: our logarithm of 0 is a certain rejection, and says nothing.
     zero = E.log_mean_exp(ls.blackbox(lambda rng, position, candidate: -np.inf), 3)
     run = ls.sample(ls.naive(zero, WALK), np.zeros(2), draws=20, chains=2)
-    assert run.acceptance == 0 and run.info.is_finite.all()
+    assert run.acceptance == 0 and run.info.is_valid.all()
 
 
 KINDS = {
@@ -558,20 +559,20 @@ def test_noise_is_compiled_once_for_all_black_boxes_of_a_kind():
         ls.sample(ls.standard(ls.blackbox(function), ls.RandomWalk(scale)), np.zeros(3), draws=10, chains=2)
 
     run(lambda theta: 0.0, 1.0)
-    before = interpreted.compilations()
+    before = INTERPRETED.compilations()
     run(lambda theta: -log_density(theta) * 0, 2.0)
-    assert interpreted.compilations() == before
+    assert INTERPRETED.compilations() == before
 
 
 def test_a_slow_black_box_begins_with_short_blocks(monkeypatch):
     blocks = []
-    advance = interpreted.advance
+    advance = INTERPRETED.advance
 
-    def recorded(kernel, keys, state, block, **options):
+    def recorded(kernel, keys, state, block, *options):
         blocks.append(block.steps)
-        return advance(kernel, keys, state, block, **options)
+        return advance(kernel, keys, state, block, *options)
 
-    monkeypatch.setattr(interpreted, "advance", recorded)
+    monkeypatch.setattr(INTERPRETED, "advance", recorded)
     ls.sample(ls.standard(ls.blackbox(log_density), WALK), np.zeros(2), draws=300, chains=2)
     assert blocks[0] == 1 and sum(blocks) == 300
 

@@ -66,7 +66,7 @@ def test_what_raises_is_rejected_as_a_candidate_of_zero_density(name, thin):
     assert run.failed > 10 and run.failure.startswith("ValueError: the solver does not converge\nTraceback")
     assert f"{run.failed} evaluations raised ValueError: the solver does not converge" in repr(run.summary())
     for leg in jax.tree.leaves(run.info, is_leaf=lambda node: isinstance(node, ls.Info)):
-        assert not isinstance(leg, ls.Info) or (leg.is_finite == thin).all()
+        assert not isinstance(leg, ls.Info) or (leg.is_valid == thin).all()
 
 
 def test_of_a_batch_all_chains_stay_where_they_are():
@@ -80,7 +80,7 @@ def test_of_a_batch_all_chains_stay_where_they_are():
     assert run.failed and run.failed % 2 == 0
     rejected = np.isneginf(run.info.log_ratio)
     np.testing.assert_array_equal(rejected[0], rejected[1])
-    assert int(rejected.sum()) == run.failed and run.positions.max() <= BOUND and run.info.is_finite.all()
+    assert int(rejected.sum()) == run.failed and run.positions.max() <= BOUND and run.info.is_valid.all()
     assert not run.info.is_accepted[rejected].any() and run.info.is_accepted.any()
     # Both chains keep the restricted normal law: a chain stays for the other one's candidate, never for its own value.
     long = sampled(kernel, draws=6000, on_error="reject").positions

@@ -58,7 +58,7 @@ def test_infinite_candidates_are_refused_and_chains_go_on(name):
     for leg in legs:
         is_infinite, is_nan = np.isposinf(leg.log_ratio), np.isnan(leg.log_ratio)
         assert is_infinite.any() and not leg.is_accepted[is_infinite].any()
-        assert np.array_equal(leg.is_finite, ~is_infinite & ~is_nan)
+        assert np.array_equal(leg.is_valid, ~is_infinite & ~is_nan)
         assert np.asarray(leg.is_accepted)[:, -50:].any()
     assert any("plus infinity" in message for message in messages)
 
@@ -67,7 +67,7 @@ def test_infinite_candidates_are_refused_and_chains_go_on(name):
 def test_marks_and_gaps_agree_on_infinite_ratios(name):
     run, _ = run_of(KERNELS[name])
     first, second = (leg for leg in run.info if isinstance(leg, ls.Info))
-    alphas = [np.where(leg.is_finite, np.exp(np.minimum(leg.log_ratio, 0.0)), 0.0) for leg in (first, second)]
+    alphas = [np.where(leg.is_valid, np.exp(np.minimum(leg.log_ratio, 0.0)), 0.0) for leg in (first, second)]
     was_equal = run.info.was_equal if name == "coupled" else np.ones_like(run.info.marks)
     assert run.info.gaps == pytest.approx(np.abs(alphas[0] - alphas[1]) * was_equal, abs=1e-14)
     assert np.array_equal(run.info.marks, (first.is_accepted != second.is_accepted) & was_equal)
@@ -77,7 +77,7 @@ def test_marks_and_gaps_agree_on_infinite_ratios(name):
 def test_compiled_and_interpreted_refuse_alike():
     compiled, interpreted = run_of(KERNELS["standard"])[0], run_of(KERNELS["interpreted"])[0]
     assert np.array_equal(compiled.info.is_accepted, interpreted.info.is_accepted)
-    assert np.array_equal(compiled.info.is_finite, interpreted.info.is_finite)
+    assert np.array_equal(compiled.info.is_valid, interpreted.info.is_valid)
 
 
 def test_nan_and_infinity_are_told_apart():

@@ -78,7 +78,7 @@ ESTIMATORS = {
     "difference": E.difference(E.mean(by_key, 3), E.mean(by_key, 3)),
     "black box": E.mean(ls.blackbox(lambda rng, a, b: rng.normal()), 3),
     "subsample": E.subsample(
-        lambda theta, row: -row @ theta, np.ones((7, 2)), 3, control=None, weights=np.arange(1, 8)
+        None, lambda theta, row: -row @ theta, np.ones((7, 2)), 3, control=None, weights=np.arange(1, 8)
     ),
 }
 
@@ -229,10 +229,10 @@ def test_a_fit_looks_at_the_start_of_the_first_chain():
     with double_precision(), recorded() as record:
         kernel = ls.MetropolisHastings(WALK, exact().ratio)
         object.__setattr__(kernel, "proposal", Fitted(WALK))
-        kernel, start = fitted(kernel, initial, jr.key(3))
+        kernel, start, began = fitted(kernel, initial, 2, jr.key(3))
         states = initial_states(kernel, start, 2, jr.key(3))
     np.testing.assert_array_equal(seen[0], states.position[0])
-    assert kernel.proposal is WALK and not record.whole.mixed()
+    assert kernel.proposal is WALK and began is None and not record.whole.mixed()
 
 
 def test_the_second_of_maximally_coupled_chains_is_its_kernel():

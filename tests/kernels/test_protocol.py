@@ -242,7 +242,7 @@ def test_accepts_iff_the_noise_is_below_the_log_ratio(name):
     moved, info = jax.vmap(kernel.move, in_axes=(None, 0))(state, noise)
     assert np.array_equal(info.is_accepted, noise.accept <= info.log_ratio)
     assert np.array_equal(np.any(moved.position != start(), axis=1), info.is_accepted)
-    assert np.all(noise.accept < 0) and np.all(info.is_finite)
+    assert np.all(noise.accept < 0) and np.all(info.is_valid)
     candidates = jax.vmap(kernel.proposal, in_axes=(0, None))(noise.proposal, start())[0]
     accepted = np.asarray(info.is_accepted)
     assert np.array_equal(moved.position[accepted], candidates[accepted])
@@ -318,7 +318,7 @@ def test_a_plain_numpy_density_runs_interpreted():
     state = interpreted.init(np.asarray(start()))
     for i in range(300):
         state, info = interpreted.move(state, jax.tree.map(lambda leaf, i=i: leaf[i], in_numpy))
-        assert isinstance(info.is_accepted, np.bool_) and isinstance(info.is_finite, np.bool_ | bool)
+        assert isinstance(info.is_accepted, np.bool_) and isinstance(info.is_valid, np.bool_ | bool)
         assert isinstance(state.position, np.ndarray) and isinstance(state.memory, np.float64)
         assert info.is_accepted == infos.is_accepted[i]
         np.testing.assert_allclose(state.position, positions[i], rtol=0, atol=1e-12)
@@ -472,14 +472,14 @@ def test_exchange_and_auxiliary_variable_by_hand():
         return log_density(t) + log_likelihood(t, DATA)
 
     ratio = kernel_named("exchange").ratio
-    log_ratio, memory = ratio(((), x_new - candidate[0]), theta, target(theta), candidate, 0.25)
+    log_ratio, memory, _ = ratio(((), x_new - candidate[0]), theta, target(theta), candidate, 0.25)
     wanted = target(candidate) - target(theta) + log_likelihood(theta, x_new) - log_likelihood(candidate, x_new) + 0.25
     assert float(log_ratio) == pytest.approx(float(wanted), abs=1e-13)
     assert memory == target(candidate)
 
     ratio = kernel_named("auxiliary variable").ratio
     memory = ratio.init(x - theta[0], theta)
-    log_ratio, _ = ratio(x_new - candidate[0], theta, memory, candidate, 0.25)
+    log_ratio = ratio(x_new - candidate[0], theta, memory, candidate, 0.25).log_ratio
     wanted = (
         (target(candidate) + auxiliary_log_density(x_new) - log_likelihood(candidate, x_new))
         - (target(theta) + auxiliary_log_density(x) - log_likelihood(theta, x))
@@ -513,8 +513,8 @@ def test_every_ratio_adds_the_log_proposal_ratio(proposal):
         kernel = KERNELS[name](proposal)
         state = kernel.init(start(), KEY)
         ratio_noise = kernel.ratio.noise(KEY, start())
-        log_ratio, _ = kernel.ratio(ratio_noise, start(), state.memory, candidate, log_q)
-        without, _ = kernel.ratio(ratio_noise, start(), state.memory, candidate, 0.0)
+        log_ratio = kernel.ratio(ratio_noise, start(), state.memory, candidate, log_q).log_ratio
+        without = kernel.ratio(ratio_noise, start(), state.memory, candidate, 0.0).log_ratio
         assert float(log_ratio - without) == pytest.approx(float(log_q), abs=1e-13)
 
 
@@ -529,6 +529,6 @@ def test_nan_is_rejected_and_counted_and_zero_density_is_rejected():
     candidates = 0.25 + np.asarray(noise.proposal)[:, 0]
     is_nan, is_zero = candidates > 0.3, candidates < 0.2
     assert is_nan.sum() > 50 and is_zero.sum() > 50
-    assert np.array_equal(info.is_finite, ~is_nan)
+    assert np.array_equal(info.is_valid, ~is_nan)
     assert np.array_equal(info.is_accepted, ~is_nan & ~is_zero)
     assert np.all((moved.position[:, 0] >= 0.2) & (moved.position[:, 0] <= 0.3))

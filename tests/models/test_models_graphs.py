@@ -24,6 +24,9 @@ CASES = {
         ),
         [-0.5, 0.2, -0.1, 0.3, 0.4, 0.5, 0.6],
     ),
+    # The empty graph is visited often: from it, and from a last edge, no edge can be chosen by its number.
+    "3 nodes, mostly empty": (ERGM(["edges"], nodes=3, toggles=100), [-1.0]),
+    "3 nodes, mostly empty, directed": (ERGM(["edges"], nodes=3, directed=True, toggles=200), [-2.0]),
     "5 nodes": (ERGM(["edges", "stars(2)", "gwesp(0.5)"], nodes=5, toggles=600), [-0.9, 0.1, 0.5]),
     "4 nodes, directed, every term": (
         ERGM(

@@ -13,7 +13,7 @@ from lattices import configurations, drawn, frequency_test, index_of, log_weight
 from scipy import stats
 
 import lockstep as ls
-from lockstep.models import lattice, random_cluster
+from lockstep.models import lattice, past, random_cluster
 from lockstep.models.heat_bath import Site, random_words
 
 SIGNIFICANCE = 1e-5
@@ -52,6 +52,60 @@ def test_stopping_early_is_found_out():
         draws[i] = random_cluster.coloured(low, 2, np.uint64(random_cluster.stream(word, -1)), bonds, 9)
     expected = probabilities(log_weights(ls.models.Ising((3, 3)), 0.8, configurations((3, 3))))
     assert frequency_test(index_of(2 * draws - 1), expected) < SIGNIFICANCE
+
+
+@pytest.mark.parametrize("field", [0.6, -1.2])
+def test_spins_without_coupling_follow_their_field(field):
+    """At θ = 0 each spin is up with probability 1/(1 + e^{-2h}), by itself: a test of the bonds to the ghost spin."""
+    model = ls.models.Ising((3, 3), field=field)
+    spins = drawn(lambda key: model.simulate(key, 0.0), 10_000)
+    up = stats.binomtest(int((spins == 1).sum()), spins.size, 1 / (1 + np.exp(-2 * field)))
+    assert up.pvalue > SIGNIFICANCE
+
+
+def test_random_clusters_replay_their_noise_from_any_earlier_start():
+    """A draw that met must come out again from twice and four times as far back, through the very same sweeps."""
+    bonds = lattice.bonds_of((4, 4), False)
+    beside, p = lattice.adjacency(bonds, 16), np.full(len(bonds), -np.expm1(-2 * 0.5))
+    backs = []
+    for words in np.random.default_rng(1).integers(2**32, size=(40, 2)):
+        drawn_bonds, back = random_cluster.open_bonds(words, p, 2.0, 2**10, bonds, *beside)
+        for length in (back, 2 * back, 4 * back):
+            low, high, work = np.zeros(len(bonds), bool), np.ones(len(bonds), bool), np.zeros((4, 17), int)
+            for t in range(length, 0, -1):
+                start = np.uint64(random_cluster.stream(words, t))
+                random_cluster.sweep(low, high, start, p, 2.0, bonds, *beside, work)
+            assert np.array_equal(low, drawn_bonds) and np.array_equal(high, drawn_bonds)
+        backs.append(back)
+    assert max(backs) >= 4  # the past was gone into more than once
+
+
+@pytest.mark.parametrize("theta", [-0.3, 0.3])
+def test_heat_bath_replays_its_noise_from_any_earlier_start(theta):
+    field, beside = MIXED.ravel(), lattice.neighbours_of((3, 3), True)
+    words = np.random.default_rng(2).integers(2**32, size=(40, 2))
+    draws, backs = past.perfect_draws(words, np.full(40, theta), field, 2**10, beside.first, beside.sites)
+    for key, draw, back in zip(words, draws, backs, strict=True):
+        low, high = np.full(9, -1), np.ones(9, int)
+        for t in range(4 * back, 0, -1):
+            past.sweep(low, high, np.uint64(past.stream(key, t)), theta, field, beside.first, beside.sites)
+        assert np.array_equal(low, draw) and np.array_equal(high, draw)
+    assert max(backs) >= 4
+
+
+@pytest.mark.parametrize("theta", [-0.6, 0.6])
+def test_bounds_of_the_heat_bath_hold_every_configuration_between_them(theta):
+    """Through the same sweeps each start stays between the bounds; for θ < 0 they take each other's neighbours."""
+    field, beside = MIXED.ravel(), lattice.neighbours_of((3, 3), True)
+    starts = np.random.default_rng(3).choice([-1, 1], size=(20, 9))
+    for words in np.random.default_rng(4).integers(2**32, size=(10, 2)):
+        low, high, between = np.full(9, -1), np.ones(9, int), starts.copy()
+        for t in range(6, 0, -1):
+            start = np.uint64(past.stream(words, t))
+            past.sweep(low, high, start, theta, field, beside.first, beside.sites)
+            for x in between:
+                past.sweep(x, x, start, theta, field, beside.first, beside.sites)
+            assert np.all(low <= between) and np.all(between <= high)
 
 
 def density_of_states(rows, columns) -> np.ndarray:

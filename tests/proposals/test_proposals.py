@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 
 import lockstep as ls
+from lockstep.proposals.mixtures import StudentMixture
 
 KEY = jr.key(7)
 COVARIANCE = np.array([[2.0, 0.6, -0.3], [0.6, 1.0, 0.2], [-0.3, 0.2, 0.5]])
@@ -282,3 +283,33 @@ def test_single_precision_programs_get_no_warning(position):
     proposal = ls.Finite(np.full((2, 2), 0.5)) if isinstance(position, int) else ls.RandomWalk(1.0)
     with jax.enable_x64(False):
         proposal(proposal.noise(jr.key(0), position), position)
+
+
+DEGREES, MEAN = 3.0, np.array([0.5, -0.5, 1.0])
+
+
+@pytest.mark.parametrize("structure", STRUCTURES)
+@pytest.mark.parametrize("scale", SCALES)
+def test_independent_student_ratio(scale, structure):
+    given, covariance = SCALES[scale]
+    proposal = ls.IndependentStudent(MEAN, given, DEGREES, order="leaves")
+    position = positions()[structure]
+    candidate, log_ratio = proposal(proposal.noise(KEY, position), position)
+    law = stats.multivariate_t(MEAN, covariance, DEGREES)
+    assert float(log_ratio) == pytest.approx(law.logpdf(flat(position)) - law.logpdf(flat(candidate)), abs=1e-12)
+
+
+def test_student_mixture_ratio():
+    """Laws of unequal width: the densities must be normalised to be mixed."""
+    factors = np.stack([CHOLESKY, 0.2 * np.eye(3)])
+    means, weights = np.stack([MEAN, np.array([0.0, -1.0, 1.0])]), np.array([0.3, 0.7])
+    proposal = StudentMixture(*(jnp.asarray(array) for array in (means, factors, np.log(weights))), DEGREES)
+    laws = [stats.multivariate_t(m, f @ f.T, DEGREES) for m, f in zip(means, factors, strict=True)]
+
+    def log_density(x):
+        return np.log(sum(weight * law.pdf(x) for weight, law in zip(weights, laws, strict=True)))
+
+    position = positions()["array"]
+    for key in jr.split(KEY, 5):
+        candidate, log_ratio = proposal(proposal.noise(key, position), position)
+        assert float(log_ratio) == pytest.approx(log_density(position) - log_density(candidate), abs=1e-12)

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import lockstep as ls
-from lockstep.chains.about import remedy
 from lockstep.results.convergence import longest_stays
 from lockstep.results.table import number
 
@@ -111,14 +110,14 @@ def test_remedies_come_from_the_parts_of_a_kernel():
 
     noisy = ls.estimators.mean(sample, 4, draw=lambda key, count: jr.normal(key, (count,)))
     exact = ls.standard(lambda theta: -0.5 * theta**2, WALK)
-    assert remedy(exact).startswith("take smaller steps") and "adapt=True" in remedy(exact)
-    assert "more samples" in remedy(ls.corrected(noisy, WALK))
-    assert "closer to the target" in remedy(ls.standard(lambda t: -(t**2), ls.IndependentNormal(0.0, 1.0)))
+    assert exact.when_stuck.startswith("take smaller steps") and "adapt=True" in exact.when_stuck
+    assert "more samples" in ls.corrected(noisy, WALK).when_stuck
+    assert "closer to the target" in ls.standard(lambda t: -(t**2), ls.IndependentNormal(0.0, 1.0)).when_stuck
     draw = lambda key: jr.normal(key, (3,))  # noqa: E731
     correlated = ls.pseudo_marginal(lambda u, t: u.sum() - t**2, WALK, correlation=0.9, draw=draw)
-    assert "a correlation nearer to 1" in remedy(correlated)
-    assert remedy(ls.Cycle([exact, exact])) == remedy(exact)
-    assert "; or " in remedy(ls.Coupled(exact, ls.corrected(noisy, WALK)))
+    assert "a correlation nearer to 1" in correlated.when_stuck
+    assert ls.Cycle([exact, exact]).when_stuck == exact.when_stuck
+    assert "; or " in ls.Coupled(exact, ls.corrected(noisy, WALK)).when_stuck
 
 
 def test_what_is_loaded_says_the_same(tmp_path):

@@ -414,7 +414,7 @@ KERNELS = [
         "jnp.sum",
     ),
     case("auxiliary density a number", lambda: auxiliary(1.0), TypeError, "auxiliary_log_density", "function", "1.0"),
-    case("no kernel to cycle", lambda: ls.Cycle([]), ValueError, "Cycle", "at least one kernel", "got none"),
+    case("no kernel to cycle", lambda: ls.Cycle([]), ValueError, "kernels of Cycle", "empty", "at least one kernel"),
     case("a cycle of proposals", lambda: ls.Cycle([WALK]), TypeError, "kernels of Cycle", "got Random", "ls.standard"),
     case("no kernel to mix", lambda: ls.Mixture([]), ValueError, "Mixture", "at least one kernel"),
     case(
@@ -866,48 +866,48 @@ LATER_NAN = standard(lambda theta: jnp.where(theta > 2, jnp.nan, -0.5 * theta**2
 
 def test_a_nan_later_is_counted_and_warned_about_once():
     result, messages = caught_warnings(LATER_NAN, 1.5, draws=128)
-    bad = result.info.is_finite.size - result.info.is_finite.sum()
+    bad = result.info.is_valid.size - result.info.is_valid.sum()
     assert bad > 0
-    assert np.array_equal(~result.info.is_finite, np.isnan(result.info.log_ratio))
-    assert not result.info.is_accepted[~result.info.is_finite].any()
+    assert np.array_equal(~result.info.is_valid, np.isnan(result.info.log_ratio))
+    assert not result.info.is_accepted[~result.info.is_valid].any()
     assert len(messages) == 1
     assert messages[0].startswith(f"{bad} log ratios ({bad / 256:.2%}) were NaN")
     where = re.search(r"log_density returned nan at candidate (\d\.\d+); it must return a number", messages[0])
     assert where is not None and float(where[1]) > 2
-    assert "info.is_finite tells where" in messages[0]
+    assert "info.is_valid tells where" in messages[0]
 
 
 def test_thinned_runs_count_every_nan():
     options = {"initial": 1.5, "draws": 128}
     every, _ = caught_warnings(LATER_NAN, **options)
     thinned, messages = caught_warnings(LATER_NAN, **{**options, "draws": 32}, thin=4)
-    assert np.array_equal(every.info.is_finite.reshape(2, 32, 4).sum(axis=2), thinned.info.is_finite)
-    bad = 256 - thinned.info.is_finite.sum()
+    assert np.array_equal(every.info.is_valid.reshape(2, 32, 4).sum(axis=2), thinned.info.is_valid)
+    bad = 256 - thinned.info.is_valid.sum()
     assert len(messages) == 1 and f"{bad} log ratios ({bad / 256:.2%})" in messages[0]
 
 
 def test_a_nan_in_the_warm_up_is_not_forgotten():
     every, _ = caught_warnings(LATER_NAN, 1.5, draws=128)
-    is_bad = ~every.info.is_finite
+    is_bad = ~every.info.is_valid
     # Forget all but a stretch at the end, which may or may not hold another one.
     kept, messages = caught_warnings(LATER_NAN, 1.5, draws=2, warmup=120, thin=4)
     in_warmup = is_bad[:, :120].sum()
     assert in_warmup > 0 and len(messages) == 1
-    assert np.array_equal(kept.info.is_finite, (~is_bad[:, 120:]).reshape(2, 2, 4).sum(axis=2))
+    assert np.array_equal(kept.info.is_valid, (~is_bad[:, 120:]).reshape(2, 2, 4).sum(axis=2))
     assert re.search(rf"(^|and ){in_warmup} (log ratios of|in) the warm-up", messages[0])
 
 
 def test_zero_density_is_an_honest_rejection():
     result, messages = caught_warnings(standard(lambda theta: jnp.where(theta > 2, -jnp.inf, -0.5 * theta**2)), 1.5)
     assert np.isneginf(result.info.log_ratio).any()
-    assert result.info.is_finite.all()
+    assert result.info.is_valid.all()
     assert messages == []
 
 
 def test_a_variance_that_is_negative_only_sometimes_is_counted():
     noisy = ls.estimators.known_variance(mean(), lambda position, candidate: jnp.where(candidate > 1, -0.3, 0.3))
     result, messages = caught_warnings(ls.penalty(noisy, WALK), draws=64)
-    bad = (~result.info.is_finite).sum()
+    bad = (~result.info.is_valid).sum()
     assert 0 < bad < 128 and result.positions.max() <= 1
     assert len(messages) == 1
     assert f"{bad} log ratios ({bad / 128:.2%})" in messages[0]
@@ -918,7 +918,7 @@ def test_violations_of_the_universal_rule_are_counted():
     result, messages = caught_warnings(ls.universal(mean(), 0.5, WALK), draws=64)
     broken = result.info.is_violated.sum()
     assert 0 < broken < 128
-    assert result.info.is_finite.all()
+    assert result.info.is_valid.all()
     assert len(messages) == 1
     assert f"{broken} errors ({broken / 128:.2%}) were above the bound" in messages[0]
     assert "raise the bound" in messages[0]
@@ -968,7 +968,7 @@ def test_a_candidate_of_zero_density_is_no_nan():
         ls.auxiliary_variable(gamma, likelihood, simulate, lambda x: likelihood(2.0, x), jnp.array(2.0), walk),
     ):
         run = ls.sample(kernel, 2.0, draws=100, chains=2, seed=1)  # a warning would be an error here
-        assert run.info.is_finite.all()
+        assert run.info.is_valid.all()
         assert (run.info.log_ratio == -np.inf).any()
 
 

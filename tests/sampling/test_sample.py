@@ -12,7 +12,9 @@ import pytest
 import lockstep as ls
 from lockstep.chains import drive as chains_module
 from lockstep.core.precision import canonical
-from lockstep.engine import compiled as driver
+from lockstep.engine import block as limits
+from lockstep.engine.compiled import COMPILED
+from lockstep.engine.thinning import Thinning
 
 DRAWS, CHAINS, SEED = 300, 2, 4
 
@@ -61,14 +63,14 @@ def part_of(run, index):
 
 
 class Recorder:
-    """The compiled driver, noting its blocks."""
+    """The compiled engine, noting its blocks."""
 
     def __init__(self):
-        self.advance, self.blocks = driver.advance, []
+        self.advance, self.blocks = COMPILED.advance, []
 
-    def __call__(self, kernel, chain_keys, state, block, **options):
+    def __call__(self, kernel, chain_keys, state, block, *options):
         self.blocks.append((block.start, block.steps))
-        return self.advance(kernel, chain_keys, state, block, **options)
+        return self.advance(kernel, chain_keys, state, block, *options)
 
 
 class Clock:
@@ -86,7 +88,7 @@ class Clock:
 @pytest.fixture
 def recorder(monkeypatch):
     recorder = Recorder()
-    monkeypatch.setattr(driver, "advance", recorder)
+    monkeypatch.setattr(COMPILED, "advance", recorder)
     return recorder
 
 
@@ -104,7 +106,7 @@ def test_noise_is_a_function_of_seed_chain_and_step():
         keys = jax.vmap(lambda c: jr.fold_in(jr.key(0), c))(jnp.arange(4))
         state = jax.vmap(kernel.init)(jnp.zeros((4, 2)))
 
-        draw = jax.jit(driver.block_noise, static_argnums=4)
+        draw = jax.jit(limits.block_noise, static_argnums=4)
 
         def noise(keys, state, first, cells):
             return jax.tree.map(np.asarray, draw(kernel, keys, state, first, cells))
@@ -166,7 +168,7 @@ def test_chains_do_not_depend_on_how_many_there_are(name, runs):
 @pytest.mark.parametrize(("most", "value"), [("MOST_CELLS", 1), ("MOST_UPDATES", 64 * 2 * 4 + 5)])
 @pytest.mark.parametrize("name", KERNELS)
 def test_block_sizes_do_not_matter(name, most, value, runs, recorder, uneven, monkeypatch):
-    monkeypatch.setattr(driver, most, value)
+    monkeypatch.setattr(limits, most, value)
     assert_same(sample(KERNELS[name]), runs[name])
     assert len(recorder.blocks) > 2
     # With an uneven clock the sizes vary as well, and blocks begin anywhere.
@@ -182,8 +184,8 @@ def test_blocks_at_odd_steps(run):
         state = jax.vmap(kernel.init)(jnp.zeros((CHAINS, 2)))
         start, positions = 0, []
         for steps in (1, 36, 2, 90, 64, 63, 1, 43):
-            block = driver.Block(start, steps, 1, 0)
-            state, output = driver.advance(kernel, keys, state, block, cells=8, is_thinned=False)
+            block = limits.Block(start, steps)
+            state, output = COMPILED.advance(kernel, keys, state, block, Thinning(1), 8)
             positions.append(np.swapaxes(np.asarray(output.positions)[:steps], 0, 1))
             start += steps
     assert start == DRAWS
@@ -209,7 +211,7 @@ def thinned(run, warmup, thin):
 @pytest.mark.parametrize("cells", [1024, 1])
 @pytest.mark.parametrize(("warmup", "thin"), [(0, 3), (37, 3), (0, 100), (37, 77), (1, 299)])
 def test_thinned_draws_and_counts(warmup, thin, cells, run, monkeypatch, recorder, uneven):
-    monkeypatch.setattr(driver, "MOST_CELLS", cells)
+    monkeypatch.setattr(limits, "MOST_CELLS", cells)
     result = sample(draws=(DRAWS - warmup) // thin, warmup=warmup, thin=thin)
     assert_same(result, thinned(run, warmup, thin))
     assert result.acceptance == pytest.approx(run.info.is_accepted[:, warmup : warmup + result.draws * thin].mean())
@@ -388,8 +390,8 @@ def test_an_error_leaves_the_precision_as_it_was():
 def test_results_are_numpy_arrays(run):
     for leaf in jax.tree.leaves((run.positions, run.info)):
         assert type(leaf) is np.ndarray and leaf.shape[:2] == (CHAINS, DRAWS)
-    assert run.info.is_accepted.dtype == run.info.is_finite.dtype == bool
-    assert run.info.is_violated is None
+    assert run.info.is_accepted.dtype == run.info.is_valid.dtype == bool
+    assert run.info.is_violated.dtype == bool and not run.info.is_violated.any()
     assert (run.chains, run.draws, run.seed, run.warmup, run.thin) == (CHAINS, DRAWS, SEED, 0, 1)
     assert run.kernel is STANDARD and run.seconds > 0
     moved = np.any(np.diff(run.positions, axis=1) != 0, axis=2)
@@ -401,7 +403,7 @@ def test_datatree(run):
     posterior, stats = tree["posterior"], tree["sample_stats"]
     assert posterior["position"].dims[:2] == ("chain", "draw") and posterior["position"].shape == run.positions.shape
     assert np.array_equal(posterior["position"].values, run.positions)
-    assert set(stats.data_vars) == {"is_accepted", "log_ratio", "is_finite"}
+    assert set(stats.data_vars) == {"is_accepted", "log_ratio", "is_valid", "is_violated"}
     for name in stats.data_vars:
         assert stats[name].dims == ("chain", "draw")
         assert np.array_equal(stats[name].values, getattr(run.info, name))
@@ -447,11 +449,11 @@ def test_noise_of_a_block_is_bounded(monkeypatch):
     def cells(kernel, chains, steps):
         keys = jax.vmap(lambda c: jr.fold_in(jr.key(0), c))(jnp.arange(chains))
         state = jax.vmap(kernel.init)(jnp.zeros((chains, 2)))
-        return driver.cells_per_block(kernel, keys, state, steps)
+        return COMPILED.cells_per_block(kernel, keys, state, steps)
 
     def size(kernel, chains, cells):
         """Bytes of the noise of a block."""
-        shapes = jax.eval_shape(lambda: kernel.noise(jr.key(0), jnp.zeros(2), (chains, cells * driver.CELL)))
+        shapes = jax.eval_shape(lambda: kernel.noise(jr.key(0), jnp.zeros(2), (chains, cells * limits.CELL)))
         return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(shapes))
 
     wide = ls.corrected(ls.estimators.mean(one_sample, 1000, draw=normals), ls.RandomWalk(1.0))
@@ -460,13 +462,13 @@ def test_noise_of_a_block_is_bounded(monkeypatch):
             for chains in (1, 7, 64):
                 for steps in (1, 64, 65, 1000, 10**5, 10**9):
                     n = cells(kernel, chains, steps)
-                    assert n == 1 or size(kernel, chains, n) <= driver.MOST_NOISE
-                    assert n == 1 or n * driver.CELL * chains <= driver.MOST_UPDATES
-                    assert n <= driver.MOST_CELLS and n & (n - 1) == 0
-                    assert (n - 1) * driver.CELL < 2 * steps  # no more than the run needs, up to a power of two
+                    assert n == 1 or size(kernel, chains, n) <= limits.MOST_NOISE
+                    assert n == 1 or n * limits.CELL * chains <= limits.MOST_UPDATES
+                    assert n <= limits.MOST_CELLS and n & (n - 1) == 0
+                    assert (n - 1) * limits.CELL < 2 * steps  # no more than the run needs, up to a power of two
                 assert cells(kernel, chains, 10**6) == cells(kernel, chains, 10**9)
         assert cells(wide, 64, 10**6) == 1
-        monkeypatch.setattr(driver, "MOST_NOISE", size(wide, 64, 1) * 8)
+        monkeypatch.setattr(limits, "MOST_NOISE", size(wide, 64, 1) * 8)
         assert cells(wide, 64, 10**6) == 8
 
 
@@ -488,13 +490,13 @@ def test_blocks_are_bounded_by_their_draws_and_by_what_noise_is_made_of():
     )
     with jax.enable_x64(True):
         for kernel, start, bytes_per_step, most in (
-            (spins, jnp.ones(10_000), 8 * 10_000, driver.MOST_OUTPUT),
-            (moments, jnp.zeros(2), 8 * 1000, driver.MOST_NOISE),
+            (spins, jnp.ones(10_000), 8 * 10_000, limits.MOST_OUTPUT),
+            (moments, jnp.zeros(2), 8 * 1000, limits.MOST_NOISE),
         ):
             keys = jr.split(jr.key(0), 4)
             state = jax.vmap(kernel.init)(jnp.broadcast_to(start, (4, *start.shape)))
-            n = driver.cells_per_block(kernel, keys, state, 10**9)
-            assert n * driver.CELL * 4 * bytes_per_step <= most or n == 1
+            n = COMPILED.cells_per_block(kernel, keys, state, 10**9)
+            assert n * limits.CELL * 4 * bytes_per_step <= most or n == 1
             assert n <= 8
 
 
@@ -512,7 +514,7 @@ def test_nothing_compiles_twice():
     run()
     once = len(traces)
     assert 0 < once < 10
-    compiled = driver.compilations()
+    compiled = COMPILED.compilations()
     run(scale=3.0)
     run(scale=2.0)
     run(scale=np.float32(2.5))
@@ -521,7 +523,7 @@ def test_nothing_compiles_twice():
     run(draws=400)
     run(draws=300, warmup=100)
     run(initial=1.0)
-    assert len(traces) == once and driver.compilations() == compiled
+    assert len(traces) == once and COMPILED.compilations() == compiled
     run(draws=20, thin=15)
     thinned_once = len(traces)
     run(draws=100, thin=3)

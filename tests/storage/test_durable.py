@@ -23,10 +23,11 @@ from durable_models import CHAINS, DRAWS, MODELS, SEED, START, THIN, WARMUP, log
 import lockstep as ls
 from lockstep.chains import drive as chains_module
 from lockstep.chains.interrupt import Stop
-from lockstep.engine import compiled as driver
+from lockstep.engine import block as limits
 from lockstep.results import export as export_module
-from lockstep.storage import archive, configuration, directory as directory_module
+from lockstep.storage import archive, configuration, writer as writer_module
 from lockstep.storage.errors import DamagedError, LockedError, MismatchError, NoRunError, StorageError
+from lockstep.storage.locks import Lock
 from lockstep.storage.status import status
 from lockstep.storage.structure import decode, encode
 
@@ -60,20 +61,20 @@ def reference():
 def small_blocks():
     """Blocks of one cell, so that there are many, and runs of all lengths share one program; a segment a call."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(driver, "MOST_CELLS", 1)
-        patch.setattr(directory_module, "LEAST_SECONDS", 1e9)
-        patch.setattr(directory_module, "MOST_SECONDS", 1e9)
+        patch.setattr(limits, "MOST_CELLS", 1)
+        patch.setattr(writer_module, "LEAST_SECONDS", 1e9)
+        patch.setattr(writer_module, "MOST_SECONDS", 1e9)
         yield
 
 
 @pytest.fixture
 def eager(monkeypatch):
     """Each block a segment."""
-    monkeypatch.setattr(directory_module, "MOST_SECONDS", 0.0)
+    monkeypatch.setattr(writer_module, "MOST_SECONDS", 0.0)
 
 
 class Interrupting:
-    """A driver that is interrupted at some blocks."""
+    """Updates that are interrupted at some blocks."""
 
     def __init__(self, monkeypatch, *blocks):
         self.advance, self.blocks, self.count = chains_module.advance, blocks, 0
@@ -135,7 +136,7 @@ def test_interrupted_and_extended_runs_are_bit_identical(model, tmp_path, eager,
 def test_sums_over_a_thinned_draw_do_not_depend_on_blocks(tmp_path, eager, monkeypatch):
     """Floating-point sums over the interval of a draw are taken in one order, wherever blocks and sessions end."""
     with monkeypatch.context() as patch:
-        patch.setattr(driver, "MOST_CELLS", 16)
+        patch.setattr(limits, "MOST_CELLS", 16)
         whole = sample(shadowed(), 30, thin=31)
     assert (whole.info.gaps > 0).all()
     for draws in (7, 18, 30):
@@ -295,7 +296,7 @@ def test_places_that_hold_no_run(tmp_path):
 
 
 def test_a_second_writer_is_refused_and_readers_are_not(made, reference):
-    with directory_module.Lock(made):
+    with Lock(made):
         assert status(made).is_running
         with pytest.raises(LockedError, match=f"written by process {os.getpid()}"):
             sample(single(), directory=made)
@@ -312,13 +313,13 @@ def test_a_killed_process_leaves_no_lock(tmp_path):
     child = subprocess.Popen([sys.executable, "-c", program, str(tmp_path)], stdout=subprocess.PIPE, text=True)
     try:
         assert child.stdout.readline() == "held\n"
-        with pytest.raises(LockedError), directory_module.Lock(tmp_path):
+        with pytest.raises(LockedError), Lock(tmp_path):
             pass
     finally:
         child.kill()
         child.wait()
         child.stdout.close()
-    with directory_module.Lock(tmp_path):
+    with Lock(tmp_path):
         pass
 
 

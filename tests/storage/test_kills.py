@@ -16,7 +16,7 @@ from durable_models import DRAWS, MODELS, sample
 from kill_child import STAGES
 
 import lockstep as ls
-from lockstep.engine import compiled as driver
+from lockstep.engine import block as limits
 
 HERE = Path(__file__).parents[1]
 
@@ -24,7 +24,7 @@ HERE = Path(__file__).parents[1]
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     """As in the child, so that runs of all lengths share one program."""
-    monkeypatch.setattr(driver, "MOST_CELLS", 1)
+    monkeypatch.setattr(limits, "MOST_CELLS", 1)
 
 
 def run_child(model, path, stage, nth, cache, kill_after=None):

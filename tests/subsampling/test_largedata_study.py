@@ -88,7 +88,7 @@ def require_agreement(positions, reference):
 @pytest.mark.study
 def test_subsampled_posteriors_agree_with_nuts(problem):
     _, log_likelihood, data, reference = problem
-    run = ls.sample(ls.subsampled(log_likelihood, data, log_prior), np.zeros(DIMENSION), draws=10_000, chains=4)
+    run = ls.sample(ls.subsampled(log_prior, log_likelihood, data), np.zeros(DIMENSION), draws=10_000, chains=4)
     assert run.acceptance > 0.9
     require_agreement(run.positions, reference)
 
@@ -96,7 +96,7 @@ def test_subsampled_posteriors_agree_with_nuts(problem):
 @pytest.mark.study
 def test_an_adapted_walk_on_subsamples_agrees_with_nuts(problem):
     _, log_likelihood, data, reference = problem
-    estimator = ls.estimators.subsample(log_likelihood, data, 100, log_prior)
+    estimator = ls.estimators.subsample(log_prior, log_likelihood, data, 100)
     kernel = ls.corrected(estimator, ls.RandomWalk(1e-3))
     run = ls.sample(kernel, np.zeros(DIMENSION), draws=40_000, chains=8, warmup=3000, adapt=True)
     require_agreement(run.positions, reference)
@@ -108,8 +108,8 @@ def test_tunamh_agrees_with_nuts(problem):
     if name != "logistic":
         pytest.skip("the Poisson log likelihood has no bounded derivatives")
     bound = ls.subsampling.logistic(lambda row: row["x"])
-    run = ls.sample(ls.tunamh(log_likelihood, data, bound, log_prior=log_prior), np.zeros(DIMENSION), draws=10_000)
-    assert run.kernel.exact_when is not None and run.info.is_finite.all()
+    run = ls.sample(ls.tunamh(log_prior, log_likelihood, data, bound), np.zeros(DIMENSION), draws=10_000)
+    assert run.kernel.exact_when is not None and run.info.is_valid.all()
     require_agreement(run.positions, reference)
 
 
@@ -136,7 +136,7 @@ def test_a_skewed_posterior_of_few_rows(count):
         return jnp.sum(jax.vmap(bernoulli, in_axes=(None, 0))(theta, data)) + log_prior(theta)
 
     mean, spread = moments_by_quadrature(log_posterior, np.linspace(-9, -1, 400), np.linspace(-4, 4, 400))
-    kernel = ls.subsampled(bernoulli, data, log_prior, count=count)
+    kernel = ls.subsampled(log_prior, bernoulli, data, count=count)
     if count is None:
         with pytest.warns(ls.LockstepWarning, match="all of them are used instead"):
             run = ls.sample(kernel, np.zeros(2), draws=20_000, chains=4)
@@ -165,9 +165,9 @@ def test_a_posterior_with_two_modes():
     mean, spread = moments_by_quadrature(log_posterior, np.linspace(-3, 3, 6001))
     assert abs(mean[0]) < 1e-10
     with pytest.warns(ls.LockstepWarning) as caught:
-        run = ls.sample(ls.subsampled(two_places, data, log_prior), np.array([0.5]), draws=20_000, chains=4)
+        run = ls.sample(ls.subsampled(log_prior, two_places, data), np.array([0.5]), draws=20_000, chains=4)
     assert any("2 modes or more" in str(warning.message) for warning in caught)
-    estimator = ls.estimators.subsample(two_places, data, 150, log_prior, control=None)
+    estimator = ls.estimators.subsample(log_prior, two_places, data, 150, control=None)
     walk = ls.sample(
         ls.corrected(estimator, ls.RandomWalk(0.15)), np.array([0.5]), draws=100_000, chains=8, warmup=1000
     )
@@ -197,7 +197,7 @@ LIMITED = """
     resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
     mode = None if is_loaded else "r"
     data = {name: np.load(f"{folder}/{name}.npy", mmap_mode=mode) for name in ("x", "y")}
-    run = ls.sample(ls.subsampled(log_likelihood, data), np.zeros(10), draws=500, chains=2)
+    run = ls.sample(ls.subsampled(None, log_likelihood, data), np.zeros(10), draws=500, chains=2)
     print("acceptance", run.acceptance, *run.positions.mean(axis=(0, 1)))
 """
 

@@ -15,6 +15,7 @@ from scipy import optimize
 import lockstep as ls
 from lockstep.core.precision import canonical, double_precision
 from lockstep.estimators.subsample import Unfitted
+from lockstep.ratios.tuna import PoissonProduct
 from lockstep.subsampling.rows import as_rows
 from lockstep.subsampling.surrogates import change_of_all, change_of_row
 
@@ -50,7 +51,7 @@ WEIGHTS = 0.1 + np.linalg.norm(X, axis=1) ** 3
 
 def subsample(count=N, control="taylor", **options):
     initial = np.zeros(3) if control == "taylor" else None
-    return ls.estimators.subsample(log_likelihood, DATA, count, log_prior, control, initial, **options)
+    return ls.estimators.subsample(log_prior, log_likelihood, DATA, count, control, initial, **options)
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +87,7 @@ def test_a_control_lowers_the_variance(fitted):
 
 def test_rows_drawn_with_weights_are_unbiased(fitted):
     estimator = subsample(weights=WEIGHTS).at_mode(
-        ls.subsampling.find_mode(log_likelihood, DATA, np.zeros(3), log_prior)
+        ls.subsampling.find_mode(log_prior, log_likelihood, DATA, np.zeros(3))
     )
     with double_precision():
         indices = jnp.arange(N)
@@ -145,7 +146,7 @@ def test_structured_positions(fitted):
         return log_likelihood(jnp.concatenate([theta["a"], theta["b"][None]]), row)
 
     estimator = ls.estimators.subsample(
-        structured, DATA, 8, lambda theta: log_prior(theta["a"]) + log_prior(theta["b"]), initial=as_dict(np.zeros(3))
+        lambda theta: log_prior(theta["a"]) + log_prior(theta["b"]), structured, DATA, 8, initial=as_dict(np.zeros(3))
     )
     np.testing.assert_allclose(estimator.control.center, fitted.control.center, atol=1e-3)
 
@@ -156,7 +157,7 @@ def as_dict(theta):
 
 # --- the mode --------------------------------------------------------------------------------------------------------
 def test_the_mode_is_the_mode():
-    mode = ls.subsampling.find_mode(log_likelihood, DATA, np.full(3, 2.0), log_prior)
+    mode = ls.subsampling.find_mode(log_prior, log_likelihood, DATA, np.full(3, 2.0))
     best = optimize.minimize(lambda theta: -log_posterior(theta), np.zeros(3), tol=1e-10).x
     spread = np.sqrt(np.sum(mode.factor**2, axis=1))
     assert np.max(np.abs(mode.mean - best) / spread) < 1e-2
@@ -167,12 +168,12 @@ def test_the_mode_is_the_mode():
 
 def test_blocks_do_not_change_the_sums(monkeypatch, fitted):
     monkeypatch.setattr("lockstep.subsampling.sums.MOST_NUMBERS", 64 * 4)
-    mode = ls.subsampling.find_mode(log_likelihood, DATA, np.zeros(3), log_prior)
+    mode = ls.subsampling.find_mode(log_prior, log_likelihood, DATA, np.zeros(3))
     np.testing.assert_allclose(mode.center, fitted.control.center, rtol=1e-9)
 
 
 def test_progress_of_the_passes_is_shown(capsys):
-    ls.subsampling.find_mode(log_likelihood, DATA, np.zeros(3), log_prior, progress=True)
+    ls.subsampling.find_mode(log_prior, log_likelihood, DATA, np.zeros(3), progress=True)
     assert "pass 1 over the data" in capsys.readouterr().err
 
 
@@ -197,7 +198,7 @@ def test_runs_from_disk_are_runs_from_memory(tmp_path):
     """One compiled kernel each: the very same draws."""
     runs = []
     for data in (DATA, on_disk(tmp_path, DATA)):
-        kernel = ls.subsampled(log_likelihood, data, log_prior, count=20, proposal="normal")
+        kernel = ls.subsampled(log_prior, log_likelihood, data, count=20, proposal="normal")
         runs.append(ls.sample(kernel, np.zeros(3), draws=300, chains=2, seed=3))
     memory, disk = runs
     assert memory.kernel.ratio.estimator.rows.files is None and disk.kernel.ratio.estimator.rows.files is not None
@@ -209,13 +210,13 @@ def test_runs_from_disk_are_runs_from_memory(tmp_path):
 def test_a_mode_that_is_not_known_yet():
     estimator = subsample(count=16, control="taylor").with_count(4)
     assert not isinstance(estimator.control, Unfitted)
-    lazy = ls.estimators.subsample(log_likelihood, DATA, 16, log_prior)
+    lazy = ls.estimators.subsample(log_prior, log_likelihood, DATA, 16)
     with pytest.raises(ValueError, match=r"mode .* is not known yet.*initial=position"):
         lazy.noise(jax.random.key(0), np.zeros(3))
     with pytest.raises(ValueError, match="mode of the posterior is not known yet"):
-        ls.subsampled(log_likelihood, DATA).init(np.zeros(3))
+        ls.subsampled(None, log_likelihood, DATA).init(np.zeros(3))
     both, start = lazy.fit(np.zeros(3))
-    np.testing.assert_allclose(start, both.control.center)
+    np.testing.assert_allclose(start.mode.position, both.control.center)
 
 
 def separable():
@@ -223,6 +224,7 @@ def separable():
     return {"x": x, "y": x[:, 0] > 0}
 
 
+BOUND = ls.subsampling.logistic(lambda row: row["x"])
 WITH_NAN = {"x": np.where(np.arange(N)[:, None] == 7, np.nan, X), "y": DATA["y"]}
 BAD = [
     (lambda: subsample(count=N + 1), "count of subsample is 401, but the data have only 400 rows"),
@@ -230,38 +232,42 @@ BAD = [
     (lambda: subsample(control="tailor"), "control of subsample is 'tailor'.*must be 'taylor'"),
     (lambda: subsample(weights=-WEIGHTS), "weights of subsample.*positive numbers, one a row"),
     (
-        lambda: ls.estimators.subsample(log_likelihood, WITH_NAN, 10),
+        lambda: ls.estimators.subsample(None, log_likelihood, WITH_NAN, 10),
         r"data\['x'\] holds nan in row 7.*leave such rows out",
     ),
     (
-        lambda: ls.estimators.subsample(log_likelihood, {"x": X, "y": DATA["y"][:-1]}, 10),
+        lambda: ls.estimators.subsample(None, log_likelihood, {"x": X, "y": DATA["y"][:-1]}, 10),
         r"data is ragged.*'x'\] has 400.*'y'\] has 399",
     ),
-    (lambda: ls.estimators.subsample(log_likelihood, {"x": X, "n": 3.0}, 10), r"data\['n'\] is the single number"),
-    (lambda: ls.estimators.subsample(log_likelihood, {}, 10), "data is {}, which holds no array"),
-    (lambda: ls.estimators.subsample(log_likelihood, X[:0], 1), "there is no row in it"),
     (
-        lambda: ls.estimators.subsample(log_likelihood, separable(), 10, initial=np.zeros(1)),
+        lambda: ls.estimators.subsample(None, log_likelihood, {"x": X, "n": 3.0}, 10),
+        r"data\['n'\] is the single number",
+    ),
+    (lambda: ls.estimators.subsample(None, log_likelihood, {}, 10), "data is {}, which holds no array"),
+    (lambda: ls.estimators.subsample(None, log_likelihood, X[:0], 1), "there is no row in it"),
+    (
+        lambda: ls.estimators.subsample(None, log_likelihood, separable(), 10, initial=np.zeros(1)),
         "no proper maximum.*separable.*proper log_prior",
     ),
     (
-        lambda: ls.estimators.subsample(lambda theta, row: 0.0 * theta[0], DATA, 10, initial=np.zeros(1)),
+        lambda: ls.estimators.subsample(None, lambda theta, row: 0.0 * theta[0], DATA, 10, initial=np.zeros(1)),
         "no proper maximum.*not identified",
     ),
     (
         lambda: ls.estimators.subsample(
-            lambda theta, row: jnp.log(theta[0] + row["x"][0]), DATA, 10, initial=np.zeros(1)
+            None, lambda theta, row: jnp.log(theta[0] + row["x"][0]), DATA, 10, initial=np.zeros(1)
         ),
         "log_likelihood returned nan for row .* of the data",
     ),
     (
-        lambda: ls.estimators.subsample(log_likelihood, DATA, 10, lambda theta: -jnp.inf, initial=np.zeros(3)),
+        lambda: ls.estimators.subsample(lambda theta: -jnp.inf, log_likelihood, DATA, 10, initial=np.zeros(3)),
         "log_prior returned -inf .* inside the support",
     ),
-    (lambda: ls.subsampled(log_likelihood), "data of subsampled is None"),
-    (lambda: ls.subsampled(log_likelihood, DATA, proposal="laplace"), "proposal is 'laplace'.*normal, student"),
-    (lambda: ls.tunamh(log_likelihood, DATA, 3.0), "bound of tunamh is 3.0"),
-    (lambda: ls.tunamh(log_likelihood, DATA, ls.subsampling.logistic(lambda row: row["x"]), chi=0), "chi is 0"),
+    (lambda: ls.subsampled(None, log_likelihood), "data of subsampled is None"),
+    (lambda: ls.tunamh(log_prior, log_likelihood, DATA), "bound of tunamh is None"),
+    (lambda: ls.subsampled(None, log_likelihood, DATA, proposal="laplace"), "proposal is 'laplace'.*normal, student"),
+    (lambda: ls.tunamh(None, log_likelihood, DATA, 3.0), "bound of tunamh is 3.0"),
+    (lambda: ls.tunamh(None, log_likelihood, DATA, ls.subsampling.logistic(lambda row: row["x"]), chi=0), "chi is 0"),
     (lambda: ls.CrankNicolson(0.0, 1.0, 1.5), "step of CrankNicolson is 1.5"),
     (lambda: ls.IndependentStudent(0.0, 1.0, -2.0), "degrees of IndependentStudent is -2"),
 ]
@@ -274,8 +280,40 @@ def test_bad_input_is_refused(call, message):
     assert re.search(message, str(caught.value), re.DOTALL), caught.value
 
 
+# The prior comes first everywhere; a call that leaves it out, or has it elsewhere, is told the order.
+CALLS = {
+    "ls.estimators.subsample(log_prior, log_likelihood, data, count)": [
+        lambda: ls.estimators.subsample(log_likelihood, DATA, 10),
+        lambda: ls.estimators.subsample(log_likelihood, DATA, count=10),
+    ],
+    "ls.subsampled(log_prior, log_likelihood, data)": [
+        lambda: ls.subsampled(log_likelihood, DATA, log_prior),
+        lambda: ls.subsampled(log_likelihood, DATA),
+        lambda: ls.subsampled(log_likelihood),
+    ],
+    "ls.tunamh(log_prior, log_likelihood, data, bound, proposal)": [
+        lambda: ls.tunamh(log_likelihood, DATA, BOUND),
+        lambda: ls.tunamh(log_likelihood, DATA, BOUND, None, log_prior),
+    ],
+    "ls.poisson_product(log_prior, log_likelihood, data, bound, proposal)": [
+        lambda: ls.poisson_product(log_likelihood, DATA, BOUND, None, log_prior),
+    ],
+    "ls.subsampling.find_mode(log_prior, log_likelihood, data, initial)": [
+        lambda: ls.subsampling.find_mode(log_likelihood, DATA, np.zeros(3), log_prior),
+    ],
+}
+
+
+@pytest.mark.parametrize("right", CALLS)
+def test_another_order_of_the_arguments_is_told_the_right_call(right):
+    for call in CALLS[right]:
+        with pytest.raises(TypeError, match=r"log_likelihood is (None|a dict of arrays).*second argument") as caught:
+            call()
+        assert f"{right}, with None as log_prior for a flat one" in str(caught.value)
+
+
 def test_a_proper_prior_makes_separable_data_proper():
-    found = ls.estimators.subsample(log_likelihood, separable(), 10, log_prior, initial=np.zeros(1))
+    found = ls.estimators.subsample(log_prior, log_likelihood, separable(), 10, initial=np.zeros(1))
     assert 1 < found.control.center[0] < 10
 
 
@@ -290,8 +328,8 @@ def test_the_diagnosis_tells_heavy_tails_from_light_ones(tail):
     def nothing(theta, row):
         return 0.0 * theta[0] * row
 
-    mode = ls.subsampling.find_mode(nothing, np.ones(50), np.array([0.5]), prior)
-    estimator = ls.estimators.subsample(nothing, np.ones(50), 1, prior).at_mode(mode)
+    mode = ls.subsampling.find_mode(prior, nothing, np.ones(50), np.array([0.5]))
+    estimator = ls.estimators.subsample(prior, nothing, np.ones(50), 1).at_mode(mode)
 
     def diagnosis(proposal):
         return ls.subsampling.diagnose(estimator, proposal, mode.position, mode.mean, mode.factor)
@@ -312,7 +350,7 @@ def test_both_modes_are_found():
         return jnp.logaddexp(-0.5 * (row - theta[0]) ** 2, -0.5 * (row + theta[0]) ** 2)
 
     with pytest.warns(ls.LockstepWarning) as caught:
-        kernel = ls.subsampled(two_places, rows, log_prior, initial=np.array([0.5]))
+        kernel = ls.subsampled(log_prior, two_places, rows, initial=np.array([0.5]))
     assert "2 modes or more" in str(caught[0].message) and "all of them are used" in str(caught[1].message)
     means = kernel.proposal.means[:, 0]
     assert means[0] == pytest.approx(-means[1]) and kernel.exact_when == "always"
@@ -336,7 +374,7 @@ def test_bounds_hold_and_are_not_far_too_wide(name, is_controlled):
     generator = np.random.default_rng(3)
     data = {"x": X, "y": DATA["y"] if name == "logistic" else X @ TRUTH + generator.standard_t(4, N)}
     estimator = ls.estimators.subsample(
-        density, data, 1, log_prior, "taylor" if is_controlled else None, np.zeros(3) if is_controlled else None
+        log_prior, density, data, 1, "taylor" if is_controlled else None, np.zeros(3) if is_controlled else None
     )
     factor = np.array([[0.2, 0, 0], [0.05, 0.1, 0], [0.0, -0.1, 0.3]])
     bound = make.at(factor)
@@ -388,11 +426,11 @@ def sloped_kernel(make, **options):
     surrogate = ls.subsampling.Surrogate(row=sloped, total=lambda state: jnp.asarray(TOTAL_SLOPES)[state])
     bound = ls.subsampling.Bound(distance=lambda position, candidate: 1.0, row=lambda row: row["size"])
     return lambda proposal: make(
+        registry.log_pi,
         lambda state, row: row["value"][state] + sloped(state, row),
         SLOPED_ROWS,
         bound,
         proposal,
-        registry.log_pi,
         surrogate,
         **options,
     )
@@ -416,14 +454,14 @@ def test_minibatches_are_exact_with_a_surrogate_of_ones_own(name):
 def test_bounds_of_a_taylor_control_are_refused_for_a_surrogate(make):
     bound = ls.subsampling.logistic(lambda row: row["x"])
     with pytest.raises(ValueError, match=r"Taylor control or of none.*Surrogate.*subsampling\.Bound\(row, distance\)"):
-        make(log_likelihood, DATA, bound, ls.RandomWalk(0.1), log_prior, SURROGATE, np.zeros(3))
+        make(log_prior, log_likelihood, DATA, bound, ls.RandomWalk(0.1), SURROGATE, np.zeros(3))
 
 
 def test_poisson_product_needs_a_position_to_count_from():
     bound = ls.subsampling.Bound(lambda row: 1.0, lambda position, candidate: 1.0)
     for control in (None, SURROGATE):
         with pytest.raises(ValueError, match="initial of poisson_product is None"):
-            ls.poisson_product(log_likelihood, DATA, bound, ls.RandomWalk(0.1), log_prior, control)
+            ls.poisson_product(log_prior, log_likelihood, DATA, bound, ls.RandomWalk(0.1), control)
 
 
 def test_a_run_of_tunamh_with_a_surrogate_finds_the_posterior():
@@ -432,7 +470,7 @@ def test_a_run_of_tunamh_with_a_surrogate_finds_the_posterior():
     slope = data["x"].T @ (data["y"] - 0.5)
     bound = ls.subsampling.Bound(row=lambda row: 0.5 * jnp.abs(row["x"][0]), distance=lambda a, b: jnp.abs(b - a)[0])
     surrogate = ls.subsampling.Surrogate(linear, lambda theta: jnp.dot(slope, theta))
-    kernel = ls.tunamh(log_likelihood, data, bound, ls.RandomWalk(0.5), log_prior, surrogate)
+    kernel = ls.tunamh(log_prior, log_likelihood, data, bound, ls.RandomWalk(0.5), surrogate)
     run = ls.sample(kernel, np.zeros(1), draws=500, chains=64, seed=1, warmup=50)
     grid = np.linspace(-4, 4, 4001)
     logits = data["x"] * grid
@@ -446,9 +484,136 @@ def test_a_run_of_tunamh_with_a_surrogate_finds_the_posterior():
 
 def test_a_broken_bound_is_counted():
     bound = ls.subsampling.Bound(lambda row: 1e-3, lambda position, candidate: jnp.abs(candidate - position)[0])
-    kernel = ls.tunamh(log_likelihood, {"x": X[:, :1], "y": DATA["y"]}, bound, ls.RandomWalk(0.5), log_prior, None)
+    kernel = ls.tunamh(log_prior, log_likelihood, {"x": X[:, :1], "y": DATA["y"]}, bound, ls.RandomWalk(0.5), None)
     with double_precision():
         minibatch = canonical(kernel, "kernel").ratio.randomization
         noise = minibatch.noise(jax.random.key(2), jnp.zeros(1))
         x = minibatch.sample(noise, jnp.zeros(1), jnp.ones(1))
         assert np.isnan(float(minibatch.log_weight(x, jnp.zeros(1), jnp.ones(1))))
+
+
+def a_minibatch(coefficient):
+    """Of rows whose log likelihoods are slopes times θ: the bound |slope| |θ' - θ| is met with equality."""
+    data = {"slope": np.array([0.5, -1.0, 2.0])}
+    bound = ls.subsampling.Bound(
+        lambda row: coefficient * jnp.abs(row["slope"]), lambda position, candidate: jnp.abs(candidate - position)
+    )
+    kernel = ls.tunamh(
+        log_likelihood=lambda theta, row: row["slope"] * theta,
+        data=data,
+        bound=bound,
+        proposal=ls.RandomWalk(1.0),
+        log_prior=lambda theta: 0.0,
+        control=None,
+    )
+    return canonical(kernel, "kernel").ratio.randomization
+
+
+def test_further_arrivals_are_new_ones():
+    """Of 50 chunks or so, no gap and no uniform number comes twice."""
+    seen = []
+
+    def look(arrivals):
+        jax.debug.callback(lambda gaps, keeps: seen.append((gaps, keeps)), arrivals.gaps, arrivals.keeps)
+        return jnp.zeros_like(arrivals.gaps)
+
+    with double_precision():
+        minibatch = a_minibatch(1.0)
+        minibatch.sum_over_arrivals(minibatch.noise(jax.random.key(1), jnp.zeros(())), 400.0, look)
+        jax.effects_barrier()
+    numbers = np.array(seen).reshape(-1)
+    assert len(seen) > 40 and len(np.unique(numbers)) == numbers.size
+
+
+@pytest.mark.parametrize("share", [1.0, 0.99])
+def test_a_bound_is_enforced_without_slack(share):
+    """A bound that is met with equality holds; one percent less is broken, and seen by both algorithms."""
+    with double_precision():
+        minibatch = a_minibatch(share)
+        here, there = jnp.zeros(()), jnp.asarray(3.0)
+        process = minibatch.noise(jax.random.key(2), here)
+        weight = minibatch.log_weight(minibatch.sample(process, here, there), here, there)
+        estimate = PoissonProduct(minibatch, here)(process, there)
+    assert np.isfinite(weight) == np.isfinite(estimate) == (share == 1.0)
+
+
+# --- bounds that do not hold
+SLOPE_ROWS = {"slope": np.concatenate([np.full(50, 0.05), [1.5]])}
+
+
+def slope_log_likelihood(theta, row):
+    return row["slope"] * theta - 0.1 * theta**2
+
+
+def slope_kernel(make, row, distance):
+    bound = ls.subsampling.Bound(row, distance)
+    return make(
+        log_likelihood=slope_log_likelihood,
+        data=SLOPE_ROWS,
+        bound=bound,
+        proposal=ls.RandomWalk(0.5),
+        log_prior=lambda theta: 0.0,
+        control=None,
+        initial=0.0,
+    )
+
+
+def slope_distance(position, candidate):
+    return jnp.abs(candidate - position) * (1 + jnp.abs(candidate) + jnp.abs(position))
+
+
+def slope_coefficient(row):
+    return jnp.abs(row["slope"]) + 0.1
+
+
+BROKEN_BOUNDS = {
+    "coefficient 0 for the row that matters": (
+        lambda row: jnp.where(row["slope"] > 1, 0.0, slope_coefficient(row)), slope_distance,
+        r"bound does not hold.*row 50 changes by .*coefficient 0 times.*1 of the 51 rows",
+    ),
+    "all coefficients 0": (lambda row: 0.0, slope_distance, "bound does not hold"),
+    "too small": (lambda row: 0.2 * slope_coefficient(row), slope_distance, "bound does not hold"),
+    "distance 0": (slope_coefficient, lambda position, candidate: 0.0, "bound does not hold.*the distance 0 is less"),
+    "distance NaN": (slope_coefficient, lambda position, candidate: jnp.nan, "distance of the bound is nan"),
+    "distance infinite": (slope_coefficient, lambda position, candidate: jnp.inf, "distance of the bound is inf"),
+    "distance negative": (slope_coefficient, lambda old, new: new - old, "distance of the bound is -"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("make", [ls.tunamh, ls.poisson_product])
+@pytest.mark.parametrize("name", BROKEN_BOUNDS)
+def test_a_bound_that_does_not_hold_is_refused_when_a_run_starts(name, make):
+    row, distance, message = BROKEN_BOUNDS[name]
+    with pytest.raises(ValueError, match=message):
+        ls.sample(slope_kernel(make, row, distance), 0.0, draws=16, chains=2)
+
+
+def test_a_distance_must_be_the_same_in_both_directions():
+    def lopsided(position, candidate):
+        return slope_distance(position, candidate) * jnp.where(candidate > position, 2.0, 1.0)
+
+    with pytest.raises(ValueError, match=r"distance of the bound is .* but .* back; it must be the same in both"):
+        ls.sample(slope_kernel(ls.tunamh, slope_coefficient, lopsided), 0.0, draws=16, chains=2)
+
+
+@pytest.mark.parametrize("make", [ls.tunamh, ls.poisson_product])
+def test_bounds_that_fail_later_are_counted(make):
+    """Right near the start, and 0 for every row beyond |θ| = 1: rows that are not drawn cannot tell, others do."""
+
+    def short(position, candidate):
+        return jnp.where(
+            jnp.maximum(jnp.abs(position), jnp.abs(candidate)) < 1, slope_distance(position, candidate), 0.0
+        )
+
+    kernel = slope_kernel(make, slope_coefficient, short)
+    kernel = ls.MetropolisHastings(ls.RandomWalk(0.2), kernel.ratio)
+    with pytest.warns(ls.LockstepWarning, match=r"at \d+ updates .* a row changed by more than its bound"):
+        run = ls.sample(kernel, 0.0, draws=300, chains=4, seed=1)
+    far = np.abs(run.positions) > 1
+    assert run.info.is_violated[far].mean() > 0.5 and far.any()
+
+
+@pytest.mark.parametrize("make", [ls.tunamh, ls.poisson_product])
+def test_a_bound_that_holds_is_let_pass(make):
+    run = ls.sample(slope_kernel(make, slope_coefficient, slope_distance), 0.0, draws=100, chains=4, seed=1)
+    assert not run.info.is_violated.any() and run.info.is_valid.all()

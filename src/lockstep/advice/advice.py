@@ -10,14 +10,19 @@ from typing import Any
 import jax
 import numpy as np
 
+from lockstep.advice.figure import draw
 from lockstep.advice.pilot import Look
-from lockstep.estimators.combinations import two_sided
+from lockstep.core.types import Estimator, Proposal, Rule
+from lockstep.estimators.samples import with_count
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.ratios import Estimated
-from lockstep.ratios.rules import Rule, corrected, penalty, plug_in
 from lockstep.sampling import Run, Starts, sample
+from lockstep.separation.rates import sides_of
 
-RULES: dict[str, Rule] = {"naive": plug_in, "penalty": penalty, "corrected": corrected, "two_sided": corrected}
+
+def rule_of(rules: tuple[Rule, ...], name: str) -> Rule:
+    """The rule of a name."""
+    return next(rule for rule in rules if rule.name == name)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -55,6 +60,8 @@ class Advice:
         The advised kernel.
     looks
         What was measured, a number of samples at a time.
+    rules
+        The rules that there were to choose from.
     """
 
     rule: str | None
@@ -62,21 +69,20 @@ class Advice:
     options: tuple[Option, ...]
     findings: tuple[str, ...]
     problems: tuple[str, ...]
-    draws: int
+    updates: int
     separations: float
     looks: tuple[Look, ...]
-    estimator: Any
-    proposal: Any
+    estimator: Estimator
+    proposal: Proposal
     pilot: Run | None
+    rules: tuple[Rule, ...]
 
     @property
     def kernel(self) -> MetropolisHastings:
         if self.rule is None or self.count is None:
             raise ValueError(f"no rule can be advised: {'; '.join(self.problems)}")
-        estimator = self.estimator.with_count(self.count)
-        if self.rule == "two_sided":
-            estimator = two_sided(estimator)
-        return MetropolisHastings(self.proposal, Estimated(estimator, RULES[self.rule]))
+        estimator, rule = rule_of(self.rules, self.rule).prepared(with_count(self.estimator, self.count))
+        return MetropolisHastings(self.proposal, Estimated(estimator, rule))
 
     def sample(self, chains: int = 4, seed: int | None = None, **options: Any) -> Run:
         """Run the advised kernel for the updates that the advice was asked for, from where the pilot ended.
@@ -92,14 +98,12 @@ class Advice:
             lambda leaf: np.stack([leaf[c % leaf.shape[0], -1 - spread[c // leaf.shape[0]]] for c in range(chains)]),
             places,
         )
-        options.setdefault("draws", math.ceil(self.draws / chains))
+        options.setdefault("draws", math.ceil(self.updates / chains))
         options.setdefault("initial", Starts(start))
         return sample(kernel, chains=chains, seed=self.pilot.seed + 1 if seed is None else seed, **options)
 
     def figure(self, path: Any = None) -> Any:
         """Predicted separations and kernel discrepancy against m for each rule, with the chosen one marked."""
-        from lockstep.advice.figure import draw
-
         return draw(self, path)
 
     def to_dict(self) -> dict[str, Any]:
@@ -107,7 +111,7 @@ class Advice:
         return {
             "rule": self.rule,
             "count": self.count,
-            "draws": self.draws,
+            "updates": self.updates,
             "separations": self.separations,
             "options": [dataclasses.asdict(option) for option in self.options],
             "findings": list(self.findings),
@@ -119,11 +123,11 @@ class Advice:
         return "\n".join(self._lines())
 
     def _lines(self) -> Iterator[str]:
-        wanted = f"for {self.separations:g} separations in {self.draws:,} updates"
+        wanted = f"for {self.separations:g} separations in {self.updates:,} updates"
         if self.rule is None:
             yield f"Advice {wanted}: none"
         else:
-            sides = " on each side" if self.rule == "two_sided" else ""
+            sides = " on each side" if sides_of(rule_of(self.rules, self.rule), self.estimator) > 1 else ""
             yield f"Advice {wanted}: {self.rule} with m = {self.count}{sides}"
         row = "  {:<12}{:>10}{:>14}{:>16}{:>22}{:>22}".format
         if self.options:

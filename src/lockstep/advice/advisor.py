@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from lockstep.advice.advice import RULES, Advice, Option
+from lockstep.advice.advice import Advice, Option, rule_of
 from lockstep.advice.budget import Budget
 from lockstep.advice.findings import findings_of, problems_of
-from lockstep.advice.pilot import Look, Pilot, TooLittleError
-from lockstep.core.arguments import MOST_SEED, positive, require_protocol, whole
+from lockstep.advice.pilot import Look, Pilot, TooLittleError, updates_per_effective_draw
+from lockstep.core.adopt import adopted
+from lockstep.core.arguments import MOST_SEED, positive, whole
 from lockstep.core.progress import Progress
-from lockstep.core.types import Proposal
+from lockstep.core.types import Estimator, Proposal, Rule
 from lockstep.core.warnings import warn
-from lockstep.coupling.names import named_arrays
-from lockstep.estimators.combinations import TwoSided
-from lockstep.estimators.samples import require_estimator
+from lockstep.estimators.samples import as_estimator, with_count
 from lockstep.host.boxes import boxes
+from lockstep.separation.rates import ALL_RULES, sides_of
 
 FEWEST = 4  # samples from which cumulants can be estimated
 MOST_LOOKS = 7
@@ -33,12 +34,14 @@ def advise(
     estimator: Any,
     proposal: Any,
     initial: Any,
-    draws: int = 10_000,
+    updates: int = 10_000,
     separations: float = 1.0,
     seed: int = 0,
     progress: bool | None = None,
     calls: int | None = None,
     seconds: float | None = None,
+    rules: Sequence[Rule] = (),
+    draws: None = None,
 ) -> Advice:
     """Advise on a rule and a number of samples m, from pilot runs.
 
@@ -52,7 +55,7 @@ def advise(
         As of `ls.naive`; the estimator needs ``with_count``.
     initial
         As of `ls.sample`; or a run that there is already, of this target, whose positions then serve for the pilot's.
-    draws
+    updates
         Updates of the run that is planned, all chains together.
     separations
         How many separations from an exact chain are tolerable in these.
@@ -63,7 +66,11 @@ def advise(
     calls, seconds
         The budget: at most so many calls of the estimator (one call is one estimate), and about so many seconds beside
         those of compilation, which makes the advice depend on the speed of the machine. By default a tenth of
-        ``draws`` calls if the estimator is a black box; compiled estimators get all that serves, in at most a minute.
+        ``updates`` calls if the estimator is a black box; compiled estimators get all that serves, in at most a minute.
+    rules
+        Rules of your own to judge beside those of `ls.rules`.
+    draws
+        Refused, with the remedy: draws are those of each chain everywhere, and an advice is for updates of all chains.
 
     Returns
     -------
@@ -77,34 +84,43 @@ def advise(
     >>> def one_sample(noise, position, candidate):
     ...     return -0.5 * (candidate**2 - position**2) + noise
     >>> noisy = ls.estimators.mean(one_sample, count=16, draw=lambda key, count: jr.normal(key, (count,)))
-    >>> advice = ls.advise(noisy, ls.RandomWalk(2.0), 0.0, draws=10_000, separations=10)
+    >>> advice = ls.advise(noisy, ls.RandomWalk(2.0), 0.0, updates=10_000, separations=10)
     >>> advice.rule
     'penalty'
     >>> run = advice.sample(chains=4)
     """
-    require_estimator(estimator, "estimator")
-    require_protocol(proposal, Proposal, "proposal", "a proposal such as ls.RandomWalk(scale)")
-    draws, seed = whole(draws, "draws", 1), whole(seed, "seed", 0, MOST_SEED)
+    if draws is not None:
+        raise TypeError(
+            f"draws is {draws!r}, but draws are those of one chain: give the updates of the run that is planned, all "
+            f"chains together, ls.advise(estimator, proposal, initial, updates=chains * draws * thin)"
+        )
+    estimator = as_estimator(estimator, "estimator")
+    proposal = adopted(proposal, Proposal, "proposal", "a proposal such as ls.RandomWalk(scale)")
+    own = [adopted(rule, Rule, "each of the rules", "a rule such as ls.rules.corrected") for rule in rules]
+    choice = tuple({rule.name: rule for rule in (*ALL_RULES, *own) if rule.is_advised}.values())
+    updates, seed = whole(updates, "updates", 1), whole(seed, "seed", 0, MOST_SEED)
     separations = positive(separations, "separations")
-    if not hasattr(estimator, "with_count"):
+    if estimator.with_count is None:
         raise TypeError(
             f"estimator {estimator!r} has no with_count(count): a method that returns the same estimator with another "
             f"number of samples is what advise varies"
         )
-    budget = Budget(calls, seconds, draws, bool(boxes(estimator)))
+    budget = Budget(calls, seconds, updates, bool(boxes(estimator)))
     try:
-        pilot = Pilot(_large_enough(estimator), proposal, initial, seed, progress, budget)
+        pilot = Pilot(_large_enough(estimator), proposal, initial, seed, progress, budget, choice)
     except TooLittleError:
         problems = (
-            f"{budget} are too little for an advice (for a black box the default is a tenth of draws): give "
+            f"{budget} are too little for an advice (for a black box the default is a tenth of updates): give "
             f"calls={ENOUGH} or more, more seconds, or a run that there is, ls.advise(estimator, proposal, run)",
         )
-        return _without_rule(Advice(None, None, (), (), problems, draws, separations, (), estimator, proposal, None))
-    wanted = separations / draws
+        return _without_rule(
+            Advice(None, None, (), (), problems, updates, separations, (), estimator, proposal, None, choice)
+        )
+    wanted = separations / updates
     with Progress(MOST_LOOKS, "looks at numbers of samples", progress) as shown:
         first = pilot.look(pilot.estimator.count)
         shown.update(len(pilot.looks))
-        options = _options(pilot, first, wanted, draws, shown)
+        options = _options(pilot, first, wanted, updates, shown)
     looks = tuple(look for _, look in sorted(pilot.looks.items()))
     advice = Advice(
         options[0].rule if options else None,
@@ -112,28 +128,29 @@ def advise(
         tuple(options),
         tuple(findings_of(pilot, options, looks)) if options else (),
         tuple(problems_of(pilot, first, bool(options))),
-        draws,
+        updates,
         separations,
         looks,
         estimator,
         proposal,
         pilot.run,
+        choice,
     )
     return advice if options else _without_rule(advice)
 
 
-def _options(pilot: Pilot, first: Look, wanted: float, draws: int, shown: Progress) -> list[Option]:
+def _options(pilot: Pilot, first: Look, wanted: float, updates: int, shown: Progress) -> list[Option]:
     """The rules that can be used, the best first, each with the number of samples that it needs."""
-    if first.problems or not _usable(first):
+    if first.problems or not _usable(pilot, first):
         return []
-    rule = _best(first)
+    rule = _best(pilot, first)
     _search(pilot, rule, wanted, shown)
     # The ranking may change with m.
-    again = _best(_nearest(pilot, rule, wanted))
+    again = _best(pilot, _nearest(pilot, rule, wanted))
     if again and again != rule:
         _search(pilot, again, wanted, shown)
         rule = again
-    options = [_option(pilot, name, wanted, draws) for name in _usable(first)]
+    options = [_option(pilot, name, wanted, updates) for name in _usable(pilot, first)]
     options.sort(key=lambda option: (option.rule != rule, option.discrepancy))
     return options
 
@@ -143,27 +160,28 @@ def _without_rule(advice: Advice) -> Advice:
     return advice
 
 
-def _large_enough(estimator: Any) -> Any:
+def _large_enough(estimator: Estimator) -> Estimator:
     """The estimator with samples enough to estimate its cumulants, if it has fewer."""
-    if estimator.count >= FEWEST or getattr(estimator, "is_variance_known", False):
+    if estimator.count >= FEWEST or estimator.is_variance_known:
         return estimator
-    return estimator.with_count(2 * FEWEST)
+    return with_count(estimator, 2 * FEWEST)
 
 
-def _usable(look: Look) -> list[str]:
-    return [name for name in RULES if name in look.rules and not math.isnan(look.rules[name].rho)]
+def _usable(pilot: Pilot, look: Look) -> list[str]:
+    names = (rule.name for rule in pilot.rules)
+    return [name for name in names if name in look.rules and not math.isnan(look.rules[name].rho)]
 
 
-def _best(look: Look) -> str:
+def _best(pilot: Pilot, look: Look) -> str:
     """The rule of least discrepancy at the same number of samples; a simpler one if it is nearly as good.
 
     An empty name if no rule can be judged there.
     """
     best, least = "", math.inf
-    for name in _usable(look):
-        size = _discrepancy(look, name)[0]
-        if name == "two_sided":
-            size *= 2**1.5  # it takes twice the samples, and a discrepancy falls about as m^{-3/2}
+    for name in _usable(pilot, look):
+        rule = rule_of(pilot.rules, name)
+        # With samples on two sides it could have twice as many on one.
+        size = _discrepancy(look, name)[0] * sides_of(rule, pilot.estimator) ** rule.order
         if size < SIMPLER * least:
             best, least = name, size
     return best
@@ -214,9 +232,9 @@ def _needed(pilot: Pilot, rule: str, wanted: float) -> float:
     return float(count * (rate / wanted) ** (1 / min(max(slope, 0.4), 3.0)))
 
 
-def _allowed(estimator: Any, count: int) -> int:
+def _allowed(estimator: Estimator, count: int) -> int:
     """A number of samples that the estimator can have: batch means want a multiple of their batches."""
-    multiple = getattr(estimator, "batches", 1)
+    multiple = estimator.batches
     return max(multiple, -(-count // multiple) * multiple)
 
 
@@ -225,7 +243,7 @@ def _nearest(pilot: Pilot, rule: str, wanted: float) -> Look:
     return min(pilot.looks.values(), key=lambda look: abs(math.log(look.count / needed)))
 
 
-def _option(pilot: Pilot, rule: str, wanted: float, draws: int) -> Option:
+def _option(pilot: Pilot, rule: str, wanted: float, updates: int) -> Option:
     """A rule with the number of samples that it needs, and its cost."""
     needed = _needed(pilot, rule, wanted)
     count = _allowed(pilot.estimator, max(FEWEST, math.ceil(needed)))
@@ -233,29 +251,17 @@ def _option(pilot: Pilot, rule: str, wanted: float, draws: int) -> Option:
     # From the nearest look: rates fall about as 1/m or faster, discrepancies as m^{-1} to m^{-3/2}.
     discrepancy, is_bound = _discrepancy(near, rule)
     growth = count / near.count
-    power = 1.0 if rule in ("naive", "penalty") else 1.5
     rate = wanted * (count / needed) ** -1.0 if near.rules[rule].rho < math.inf else 0.0
-    sides = 1 + (rule == "two_sided") + isinstance(pilot.estimator, TwoSided)
-    updates = updates_per_effective_draw(pilot)
+    one = rule_of(pilot.rules, rule)
+    sides = sides_of(one, pilot.estimator) * pilot.estimator.sides
+    per_draw = updates_per_effective_draw(pilot)
     return Option(
         rule,
         count,
-        rate * draws,
-        discrepancy * growth**-power,
+        rate * updates,
+        discrepancy * growth**-one.order,
         is_bound,
-        updates * count * sides,
-        updates * pilot.seconds_per_update * sides * count / pilot.estimator.count,
+        per_draw * count * sides,
+        per_draw * pilot.seconds_per_update * sides * count / pilot.estimator.count,
         not 0.5 <= growth <= 2,
     )
-
-
-def updates_per_effective_draw(pilot: Pilot) -> float:
-    """Updates of the pilot for each effective draw of its slowest component."""
-    from arviz_stats.base import array_stats
-
-    sizes = []
-    for array in named_arrays(pilot.run.positions).values():
-        components = np.asarray(array, float).reshape(*array.shape[:2], -1)
-        sizes += [float(array_stats.ess(components[..., i], method="bulk")) for i in range(components.shape[2])]
-    least = np.nanmin(sizes) if not np.all(np.isnan(sizes)) else np.nan
-    return pilot.run.chains * pilot.run.draws * pilot.run.thin / max(float(least), 1.0)

@@ -17,9 +17,9 @@ class Budget:
     compiled estimators as many calls as serve, in a minute at the most.
     """
 
-    def __init__(self, calls: int | None, seconds: float | None, draws: int, is_black: bool) -> None:
+    def __init__(self, calls: int | None, seconds: float | None, updates: int, is_black: bool) -> None:
         if calls is None and seconds is None:
-            calls, seconds = (draws // SHARE, None) if is_black else (None, SECONDS)
+            calls, seconds = (updates // SHARE, None) if is_black else (None, SECONDS)
         self.calls = math.inf if calls is None else whole(calls, "calls", 0)
         self.seconds = math.inf if seconds is None else positive(seconds, "seconds")
         self.spent = 0

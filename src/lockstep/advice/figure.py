@@ -6,9 +6,6 @@ from typing import Any
 
 import numpy as np
 
-COLOURS = {"naive": "#D55E00", "penalty": "#0072B2", "corrected": "#009E73", "two_sided": "#CC79A7"}
-MARKS = {"naive": "o", "penalty": "s", "corrected": "D", "two_sided": "^"}
-
 
 def draw(advice: Any, path: Any = None) -> Any:
     """Draw it; save it if a path is given. Returns the matplotlib figure."""
@@ -17,14 +14,15 @@ def draw(advice: Any, path: Any = None) -> Any:
 
     figure = Figure(figsize=(9.0, 4.0), layout="constrained")
     left, right = figure.subplots(1, 2)
-    for rule, colour in COLOURS.items():
+    for one in advice.rules:
+        rule, colour = one.name, one.colour
         looks = [look for look in advice.looks if rule in look.rules and not np.isnan(look.rules[rule].rho)]
         if not looks:
             continue
         counts = [look.count for look in looks]
-        style: dict[str, Any] = {"color": colour, "marker": MARKS[rule], "label": rule.replace("_", "-")}
+        style: dict[str, Any] = {"color": colour, "marker": one.marker, "label": rule.replace("_", "-")}
         style["linewidth"] = 2.4 if rule == advice.rule else 1.2
-        left.plot(counts, [advice.draws / look.rules[rule].rho for look in looks], **style)
+        left.plot(counts, [advice.updates / look.rules[rule].rho for look in looks], **style)
         sizes = [look.rules[rule].discrepancy for look in looks]
         bounds = [look.rules[rule].discrepancy_interval[1] for look in looks]
         right.plot(counts, np.where(np.isnan(sizes), np.nan, sizes), **style)
@@ -32,7 +30,7 @@ def draw(advice: Any, path: Any = None) -> Any:
         right.plot(
             counts, np.where(np.isnan(sizes), bounds, np.nan), linestyle="none", marker="v", mfc="none", mec=colour
         )
-    for axes, label in ((left, f"separations in {advice.draws:,} updates"), (right, "kernel discrepancy")):
+    for axes, label in ((left, f"separations in {advice.updates:,} updates"), (right, "kernel discrepancy")):
         axes.set(xscale="log", yscale="log", xlabel="samples in an estimate, m", ylabel=label)
         axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         axes.xaxis.set_major_formatter("{x:g}")

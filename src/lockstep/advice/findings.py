@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lockstep.advice.pilot import REPLICATES, Look, Pilot
+from lockstep.advice.pilot import REPLICATES, Look, Pilot, updates_per_effective_draw
 from lockstep.coupling.names import named_arrays
 
 UNBIASED_RATIO = 0.15
@@ -19,7 +19,7 @@ def findings_of(pilot: Pilot, options: list[Any], looks: tuple[Look, ...]) -> It
     """Why the first of the options."""
     first, best = pilot.looks[pilot.estimator.count], options[0]
     near = min(looks, key=lambda look: abs(np.log(look.count / best.count)))
-    sizes = {name: _size(near, name) for name in ("naive", "penalty", "corrected", "two_sided") if name in near.rules}
+    sizes = {rule.name: _size(near, rule.name) for rule in pilot.rules if rule.name in near.rules}
     known = {name: size for name, size in sizes.items() if not np.isnan(size)}
     ranked = ", ".join(f"{name} {size:.2g}" for name, size in sorted(known.items(), key=lambda item: item[1]))
     yield f"{best.rule}: kernel discrepancy at m = {near.count}: {ranked}"
@@ -56,8 +56,6 @@ def _about_pseudo_marginal(look: Look, best: Any) -> Iterator[str]:
 
 def problems_of(pilot: Pilot, look: Look, is_advised: bool) -> Iterator[str]:
     """What is wrong with the estimator, and the risk that the pilot saw too little."""
-    from lockstep.advice.advisor import updates_per_effective_draw
-
     yield from look.problems
     if not is_advised and not look.problems:
         yield look.asymmetry or "no rule could be judged at the pairs of the pilot: start it elsewhere"
@@ -71,7 +69,7 @@ def problems_of(pilot: Pilot, look: Look, is_advised: bool) -> Iterator[str]:
         yield f"the pilot has only {effective:.0f} effective draws: what it has not visited is not in this advice"
     if (worst := _r_hat(pilot)) > MIXED:
         yield f"the chains of the pilot disagree (R-hat {worst:.2f}): start it elsewhere, or change the proposal"
-    bad = 1 - float(np.mean(pilot.run.info.is_finite))
+    bad = 1 - float(np.mean(pilot.run.info.is_valid))
     if bad > 0:
         yield f"{bad:.2%} of the log ratios of the pilot were NaN or plus infinity"
 

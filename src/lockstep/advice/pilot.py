@@ -9,7 +9,10 @@ import jax
 import numpy as np
 
 from lockstep.advice.budget import Budget
+from lockstep.core.types import Estimator, Proposal, Rule
 from lockstep.coupling.common_noise import Pair
+from lockstep.coupling.names import named_arrays
+from lockstep.estimators.samples import with_count
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.ratios import Estimated
 from lockstep.ratios.rules import corrected, plug_in
@@ -54,11 +57,19 @@ class Pilot:
     """
 
     def __init__(
-        self, estimator: Any, proposal: Any, initial: Any, seed: int, progress: bool | None, budget: Budget
+        self,
+        estimator: Estimator,
+        proposal: Proposal,
+        initial: Any,
+        seed: int,
+        progress: bool | None,
+        budget: Budget,
+        rules: tuple[Rule, ...],
     ) -> None:
-        rule = corrected if getattr(estimator, "has_variance", True) else plug_in
+        rule = corrected if corrected.suits(estimator) else plug_in
+        self.rules = rules
         self.estimator, self.proposal, self.seed, self.budget = estimator, proposal, seed, budget
-        self.kernel = MetropolisHastings(proposal, Estimated(estimator, rule))
+        self.rule, self.kernel = rule, MetropolisHastings(proposal, Estimated(estimator, rule))
         self.run = initial if isinstance(initial, Run) else self._walk(initial, progress)
         if budget.is_timed and not budget.seconds_per_call:
             budget.seconds_per_call = self.seconds_per_update
@@ -121,12 +132,12 @@ class Pilot:
         return replicates, pairs
 
     def _look(self, count: int) -> Look:
-        estimator = self.estimator if count == self.estimator.count else self.estimator.with_count(count)
+        estimator = self.estimator if count == self.estimator.count else with_count(self.estimator, count)
         forward, reverse = self._replicates(estimator)
         if self._seen is None:
             at_start = forward if count == self.estimator.count else self._replicates(self.estimator)[0]
             self._seen = self._seen_in_run(at_start)
-        judged = judge(estimator, forward, reverse, {}, self._seen, updates=1)
+        judged = judge(estimator, forward, reverse, self.rules, self._seen, updates=1)
         is_noisy = forward.is_noisy & np.all(np.isfinite(forward.halves.bias), axis=0)
         bias, variance = (
             float(np.mean(field[:, is_noisy])) if is_noisy.any() else 0.0
@@ -136,12 +147,14 @@ class Pilot:
 
     def _seen_in_run(self, at_start: Replicates) -> Seen:
         """The log ratios at the pairs, and those of the run if it is one of this estimator."""
-        ratio: Any = getattr(self.run.kernel, "ratio", None)
-        if not isinstance(ratio, Estimated) or ratio.estimator is not self.estimator:
-            return seen_by(self.kernel.ratio.rule, at_start, self.chains, None)  # type: ignore[attr-defined]
-        return seen_by(ratio.rule, at_start, self.chains, self.run.info.log_ratio)
+        kernel = self.run.kernel
+        is_own = isinstance(kernel, MetropolisHastings) and kernel.ratio.estimator is self.estimator
+        rule = kernel.ratio.rule if is_own else None
+        if rule is None:
+            return seen_by(self.rule, at_start, self.chains, None)
+        return seen_by(rule, at_start, self.chains, self.run.info.log_ratio)
 
-    def _replicates(self, estimator: Any) -> tuple[Replicates, Replicates]:
+    def _replicates(self, estimator: Estimator) -> tuple[Replicates, Replicates]:
         self.budget.spend(self.cost, estimator.count / self.estimator.count)
         return draw_replicates(estimator, self.proposal, self.places, self.replicates, self.seed + 2)
 
@@ -149,3 +162,15 @@ class Pilot:
 def last_of(run: Run) -> Any:
     """The last positions of all chains."""
     return jax.tree.map(lambda leaf: np.asarray(leaf)[:, -1], run.positions)
+
+
+def updates_per_effective_draw(pilot: Pilot) -> float:
+    """Updates of the pilot for each effective draw of its slowest component."""
+    from arviz_stats.base import array_stats
+
+    sizes = []
+    for array in named_arrays(pilot.run.positions).values():
+        components = np.asarray(array, float).reshape(*array.shape[:2], -1)
+        sizes += [float(array_stats.ess(components[..., i], method="bulk")) for i in range(components.shape[2])]
+    least = np.nanmin(sizes) if not np.all(np.isnan(sizes)) else np.nan
+    return pilot.run.chains * pilot.run.draws * pilot.run.thin / max(float(least), 1.0)

@@ -6,39 +6,37 @@ import dataclasses
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.random as jr
 import numpy as np
 
-from lockstep.chains.drive import Collector, drive
+from lockstep.chains.drive import drive
 from lockstep.chains.interrupt import Interrupted, Stop
-from lockstep.chains.starts import Starts, chain_keys, initial_positions, initial_states
+from lockstep.chains.keepers import Collector, Keeper
+from lockstep.chains.learners import numbers, replaced, require_adaptable, shaped, with_numbers
+from lockstep.chains.starts import Starts, chain_keys, initial_positions, initial_states, like_initial_states
 from lockstep.chains.task import Task
+from lockstep.chains.windows import lesson, windows_of
 from lockstep.core.precision import canonical
 from lockstep.core.progress import Progress
 from lockstep.core.types import Key
 from lockstep.coupling.common_noise import Pair
-from lockstep.engine import compiled as driver
-from lockstep.engine.bad_ratios import infos
-from lockstep.engine.choice import driver_of
+from lockstep.engine.block import CELL
+from lockstep.engine.choice import engine_of
 from lockstep.engine.pace import Pace
 from lockstep.engine.reject import rejecting
+from lockstep.engine.thinning import Thinning
 from lockstep.engine.totals import Totals
-from lockstep.kernels.compose import Cycle
-from lockstep.storage.directory import NAME, WARMUP, Point, Writer, open_run, read_record, require_empty, write_changes
+from lockstep.storage.directory import NAME, WARMUP, open_run, read_record, require_empty, write_changes
 from lockstep.storage.errors import MismatchError
 from lockstep.storage.learnt import Learnt, damaged, filled, forget_draws, read_learnt, write_learnt
-from lockstep.storage.segments import read_output
+from lockstep.storage.point import Point
+from lockstep.storage.writer import Writer
 
 DEFAULT_WARMUP = 1000
 ADAPT_STREAM = 2**31  # of random numbers: beyond the chains'
-FIRST_WINDOW = 64  # updates; windows grow, so that later ones say more
-GROWTH = 1.1
-LEARNING = 0.75  # share of the warm-up in which covariances are learned; the rest is for the scale alone
-SLOPE = 0.45  # by which the acceptance falls when the scale of a well-tuned walk grows by a factor e
-MOST_STEP, LEAST_STEP = 2.0, -8.0  # logarithms
 
 
 def adapted(task: Task, progress: bool | None = None) -> Task:
@@ -49,7 +47,7 @@ def adapted(task: Task, progress: bool | None = None) -> Task:
     positions in the first three quarters of the warm-up, its scale follows the acceptance. A function of the seed, the
     kernel and the initial positions alone. With a directory it is written down as it comes, and a resume goes on there.
     """
-    _require_adaptable(task.kernel)
+    require_adaptable(task.kernel)
     if task.directory is None:
         with Progress(task.adaptation * task.chains, "warm-up", progress) as shown, Stop(shown.is_shown) as stop:
             return _learn(task, None, shown, stop)
@@ -80,60 +78,59 @@ class Store(NamedTuple):
 def _learn(task: Task, store: Store | None, shown: Progress, stop: Stop) -> Task:
     """Run the windows that are left, and learn from each."""
     began = time.perf_counter()
-    chains, warmup = task.chains, task.adaptation
     key_start, key_run = jr.split(_key(task))
-    state = initial_states(canonical(task.kernel, "kernel"), task.initial, chains, key_start)
-    keys = chain_keys(key_run, np.arange(chains))
-    kernel = _shaped(task.kernel, state.position)
-    point, windows, log_step, done = Point(0, state, None, Totals()), _windows(warmup), np.zeros(()), 0
-    collector = Collector(chains, warmup)
+    keys = chain_keys(key_run, np.arange(task.chains))
+    starts = (task.initial, task.chains, key_start)
+    # Of a warm-up that has begun the state is read: nothing is evaluated at its start.
+    begin = like_initial_states if store is not None and store.writer.segments else initial_states
+    state = begin(canonical(task.kernel, "kernel"), *starts)
+    kernel = shaped(task.kernel, initial_positions(*starts))
+    point, windows, log_step, done = (
+        Point(0, state, Thinning(1), Totals()),
+        windows_of(task.adaptation),
+        np.zeros(()),
+        0,
+    )
+    collector = Collector(task.chains, task.adaptation)
+    keepers: list[Keeper] = [collector]
     if store is not None:
+        keepers.append(store.writer)
         point = store.writer.resume(state) or point
-        for segment in store.writer.segments:
-            collector.add(read_output(segment))
+        collector.read(store.writer.segments)
         if store.learnt is not None:
             done, log_step = store.learnt.windows, store.learnt.log_steps
             if done > len(windows) or point.step < sum(windows[done - 1]):
                 raise damaged(store.directory, "there are fewer draws than it has learnt from")
-            kernel = _with_numbers(kernel, store.learnt.numbers, store.directory)
-    keepers = [collector] if store is None else [collector, store.writer]
-    pace = Pace()
+            kernel = with_numbers(kernel, store.learnt.numbers, store.directory)
+    compiled, pace = canonical(kernel, "kernel"), Pace()
+    shown.say(engine_of(compiled).beginning)
     # One cell: all windows share one compiled program.
-    compiled = canonical(kernel, "kernel")
-    shown.say(driver_of(compiled).BEGINNING)
-    cells = driver_of(compiled).cells_per_block(compiled, keys, state, driver.CELL)
-    for number, (start, steps) in enumerate(windows):
-        if number < done:
-            continue
-        piece = dataclasses.replace(task, draws=start + steps, thin=1)
+    cells = engine_of(compiled).cells_per_block(compiled, keys, state, CELL)
+    for number in range(done, len(windows)):
+        piece = dataclasses.replace(task, draws=sum(windows[number]), thin=1)
         with ExitStack() as stack:
             moved, failures = canonical(kernel, "kernel"), None
             if task.on_error == "reject":
                 moved, failures = stack.enter_context(rejecting(moved))
             point = drive(moved, keys, point, piece, keepers, shown, stop, began, pace, cells, failures)
-        if point.step < start + steps:
+        if point.step < piece.draws:
             raise _stopped(task, point)
         output = collector.taken(state.position)
         assert output is not None
-        acceptance = _acceptance(output.info, start, start + steps)
-        first, last = _seen(windows, number, warmup)
-        seen = jax.tree.map(lambda leaf: leaf[:, first:last], output.positions)  # noqa: B023
-        # ROBBINS–MONRO: the first windows move the scale freely, later ones less and less.
-        excess = (acceptance - _target(seen)) / SLOPE
-        log_step = np.clip(log_step + excess * (number + 1) ** -0.5, LEAST_STEP, MOST_STEP)
-        kernel = _replaced(kernel, seen, np.exp(log_step))
+        seen, log_step = lesson(output, windows, number, log_step)
+        kernel = replaced(kernel, seen, np.exp(log_step))
         began = time.perf_counter()
         if store is not None:
             is_last = number + 1 == len(windows)
             positions = jax.tree.leaves(point.state.position) if is_last else []
-            known = Learnt(number + 1, log_step, _numbers(kernel), positions, point.totals)
+            known = Learnt(number + 1, log_step, numbers(kernel), positions, point.totals)
             write_learnt(store.directory, store.writer.record.digest, known)
     if store is not None:
         forget_draws(store.directory)
     if stop.is_wanted:  # in the last block
         raise _stopped(task, point)
-    starts = Starts(jax.tree.map(np.asarray, point.state.position))
-    return dataclasses.replace(task, kernel=kernel, initial=starts, learning=point.totals)
+    reached = Starts(jax.tree.map(np.asarray, point.state.position))
+    return dataclasses.replace(task, kernel=kernel, initial=reached, learning=point.totals)
 
 
 def _finished(task: Task, learnt: Learnt, directory: Path) -> Task:
@@ -142,7 +139,7 @@ def _finished(task: Task, learnt: Learnt, directory: Path) -> Task:
     if len(learnt.positions) == 2 * len(jax.tree.leaves(positions)):
         positions = Pair(positions, positions)
     positions = filled(positions, learnt.positions, directory)
-    kernel = _with_numbers(_shaped(task.kernel, positions), learnt.numbers, directory)
+    kernel = with_numbers(shaped(task.kernel, positions), learnt.numbers, directory)
     forget_draws(directory)  # of a process that was killed before it did
     return dataclasses.replace(task, kernel=kernel, initial=Starts(positions), learning=learnt.totals)
 
@@ -173,83 +170,3 @@ def _stopped(task: Task, point: Point) -> Interrupted:
         if task.directory is not None
         else f"{where}; there are no draws yet. A run with a directory could be resumed"
     )
-
-
-def _acceptance(info: Any, start: int, end: int) -> np.ndarray:
-    """The shares of a window that were accepted, one a kernel."""
-    legs = [leg.is_accepted[:, start:end] for leg in infos(info)]
-    return np.asarray(np.concatenate(legs).mean(axis=(0, 1)))
-
-
-def _seen(windows: list[tuple[int, int]], number: int, warmup: int) -> tuple[int, int]:
-    """First and last step of the updates whose positions are learnt from after a window.
-
-    They are about the second half of those so far, and end with the last window that ends in the first three quarters.
-    """
-    ends = [sum(window) for window in windows]
-    while number > 0 and ends[number] > LEARNING * warmup:
-        number -= 1
-    half = int(np.searchsorted(ends[: number + 1], ends[number] / 2))
-    return windows[half][0], ends[number]
-
-
-def _shaped(kernel: Any, positions: Any) -> Any:
-    """The kernel with scales of their final shape, so that all windows share one compiled program."""
-    return _replaced(kernel, jax.tree.map(lambda leaf: np.asarray(leaf)[:1, None], positions), np.ones(()))
-
-
-def _proposals(kernel: Any) -> list[Any]:
-    return [node for node in jax.tree.leaves(kernel, is_leaf=_is_adaptable) if _is_adaptable(node)]
-
-
-def _numbers(kernel: Any) -> list[Any]:
-    """The leaves of all proposals that learn."""
-    return jax.tree.leaves(_proposals(kernel))
-
-
-def _with_numbers(kernel: Any, numbers: list[np.ndarray], directory: Path) -> Any:
-    """The kernel with these leaves in its proposals that learn."""
-    proposals = iter(filled(_proposals(kernel), numbers, directory))
-    return jax.tree.map(lambda node: next(proposals) if _is_adaptable(node) else node, kernel, is_leaf=_is_adaptable)
-
-
-def _target(positions: Any) -> float:
-    """The acceptance that suits a random walk: 0.44 in one dimension, 0.234 in many."""
-    dimension = sum(leaf[0, 0].size for leaf in jax.tree.leaves(positions))
-    return 0.234 + 0.206 / dimension
-
-
-def _windows(warmup: int) -> list[tuple[int, int]]:
-    """First step and length of each window; whole cells of noise, the last one takes what is left."""
-    windows, start, length = [], 0, float(FIRST_WINDOW)
-    while start < warmup:
-        steps = max(driver.CELL, int(length) // driver.CELL * driver.CELL)
-        steps = warmup - start if start + 2 * steps > warmup else steps
-        windows.append((start, steps))
-        start, length = start + steps, GROWTH * length
-    return windows
-
-
-def _is_adaptable(node: Any) -> bool:
-    return callable(getattr(node, "adapted", None))
-
-
-def _require_adaptable(kernel: Any) -> None:
-    if not _proposals(kernel):
-        raise ValueError(
-            f"adapt is True, but no proposal of {kernel!r} can be adapted; use ls.RandomWalk, ls.UniformWalk or "
-            f"ls.CrankNicolson, or leave adapt out"
-        )
-
-
-def _replaced(kernel: Any, positions: Any, step: np.ndarray) -> Any:
-    """The kernel with each adaptable proposal replaced; in a `Cycle` each by the step of its own kernel."""
-    if isinstance(kernel, Cycle) and np.ndim(step) == 1:
-        return Cycle([_replaced(one, positions, own) for one, own in zip(kernel.kernels, step, strict=True)])
-    if isinstance(positions, Pair):
-        positions = positions.first
-
-    def replace(node: Any) -> Any:
-        return node.adapted(positions, float(np.mean(step))) if _is_adaptable(node) else node
-
-    return jax.tree.map(replace, kernel, is_leaf=_is_adaptable)

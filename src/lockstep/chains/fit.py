@@ -1,25 +1,40 @@
-"""Parts that are fitted to the initial position before a run: modes that a kernel needs but does not know yet."""
+"""Parts that are fitted before a run, such as an expansion at a mode yet to be found, and where chains then begin."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
+import numpy as np
 
-from lockstep.chains.starts import Starts, start_keys
+from lockstep.chains.starts import Starts, initial_positions, start_keys
 from lockstep.core.types import Key, Position
+from lockstep.core.warnings import warn
 from lockstep.coupling.common_noise import Pair
 from lockstep.host.functions import Function
+from lockstep.subsampling.scatter import Scattered
+
+FAR = 10.0  # standard deviations: an expansion at the mode says little there
 
 
-def fitted(kernel: Any, initial: Any, key: Key, progress: bool | None = None) -> tuple[Any, Any]:
+class Fitted(NamedTuple):
+    """A kernel without unfitted parts, where its chains begin, and a sentence if that is not where the user said."""
+
+    kernel: Any
+    initial: Any
+    began: str | None = None
+
+
+def fitted(kernel: Any, initial: Any, chains: int, key: Key, progress: bool | None = None) -> Fitted:
     """The kernel with every part that has a method ``fit`` fitted, and where its chains are to begin.
 
-    ``fit(position, progress)`` returns the fitted part and a position: the mode. Chains begin there if anything was
-    fitted, else at ``initial``. A function of the kernel and of one initial position alone, so that it can be repeated.
+    ``fit(position, progress)`` returns the fitted part, and where chains may begin: `Scattered` around a mode, a
+    position, or the very ``position`` that it was given if the fit has found none. If the user gave one position, the
+    chains begin there; if starts for each chain (`Starts`, a `Pair`, a function of a key), they are kept. A function of
+    the kernel, of ``initial`` and of the key alone, so that it can be repeated.
     """
     position: Any = None
-    known: dict[int, tuple[Any, Position]] = {}
+    known: dict[int, tuple[Any, Any]] = {}
 
     def has_fit(node: Any) -> bool:
         return callable(getattr(node, "fit", None))
@@ -36,12 +51,34 @@ def fitted(kernel: Any, initial: Any, key: Key, progress: bool | None = None) ->
 
     found = jax.tree.map(fit, kernel, is_leaf=has_fit)
     if not known:
-        return kernel, initial
-    kernel = found
+        return Fitted(kernel, initial)
     starts = [start for _, start in known.values() if start is not position]
     if not starts:
-        return kernel, initial
-    return kernel, Pair(starts[0], starts[0]) if isinstance(initial, Pair) else starts[0]
+        return Fitted(found, initial)
+    return Fitted(found, *_begin(starts[0], initial, chains, key))
+
+
+def _begin(start: Any, initial: Any, chains: int, key: Key) -> tuple[Any, str | None]:
+    """Where chains begin if a fit has found where they may."""
+    is_own = callable(initial) or isinstance(initial, (Starts, Pair))
+    if not isinstance(start, Scattered):
+        return (initial, None) if is_own else (start, "chains began where a fit has put them, not at `initial`")
+    if is_own:
+        _warn_if_far(start, initial_positions(initial, chains, key))
+        return initial, None
+    starts = Starts(start.draw(start_keys(key, chains)))
+    return starts, "chains began scattered around the mode that was found from `initial`, not at `initial`"
+
+
+def _warn_if_far(start: Scattered, positions: Position) -> None:
+    legs = positions if isinstance(positions, Pair) else (positions,)
+    distances = np.max([start.distances(leg) for leg in legs], axis=0)
+    if not np.max(distances) <= FAR:
+        chain = int(np.argmax(distances))
+        warn(
+            f"initial: chain {chain} begins {distances[chain]:.3g} standard deviations from the mode, where estimates "
+            f"around the mode are so noisy that it may never leave; give one position, and chains begin around the mode"
+        )
 
 
 def _one(initial: Any, key: Key) -> Position:

@@ -11,13 +11,14 @@ from typing import Any
 import jax
 import numpy as np
 
-from lockstep.chains.drive import Outcome, run_chains
 from lockstep.chains.executors import run_tasks
 from lockstep.chains.interrupt import Stop
+from lockstep.chains.outcome import Outcome
+from lockstep.chains.session import run_chains
 from lockstep.chains.task import Task
 from lockstep.core.precision import double_precision
 from lockstep.core.progress import Progress
-from lockstep.engine.compiled import Output
+from lockstep.engine.block import Output
 from lockstep.engine.totals import Totals, together
 from lockstep.storage.archive import require_plain
 from lockstep.storage.directory import NAME, Record, open_run, read_record, write_changes

@@ -14,7 +14,10 @@ from lockstep.engine.totals import Totals
 
 
 class Interrupted(KeyboardInterrupt):
-    """A run that was stopped by Ctrl-C (or SIGTERM). ``run`` holds its draws so far, if they are in memory."""
+    """A run that was stopped by Ctrl-C (or SIGTERM).
+
+    ``run`` holds its draws so far, if they are in memory; it is None for a sweep and in a warm-up.
+    """
 
     run: Any = None
 
@@ -61,7 +64,7 @@ class Stop:
 
 def stopped(task: Task, totals: Totals, run: Any) -> Interrupted:
     """What to raise when a run was stopped: how far it came, and how to go on."""
-    where = f"stopped after {totals.updates:,} of {task.chains * (task.warmup + task.draws * task.thin):,} updates"
+    where = f"stopped after {totals.updates:,} of {task.chains * task.steps:,} updates"
     error = Interrupted(
         f"{where}; all of them are kept in {task.directory}. Call again with the same arguments to go on"
         if task.directory is not None

@@ -11,7 +11,8 @@ import jax.random as jr
 from lockstep.chains.adapt import DEFAULT_WARMUP, adapted
 from lockstep.chains.fit import fitted
 from lockstep.chains.task import Task
-from lockstep.core.arguments import MOST_SEED, flag, path_of, require_protocol, whole
+from lockstep.core.adopt import adopted as adopted_part
+from lockstep.core.arguments import MOST_SEED, flag, path_of, whole
 from lockstep.core.precision import double_precision
 from lockstep.core.types import Kernel
 from lockstep.host.callback import raised_here
@@ -37,7 +38,7 @@ def make_task(
 ) -> Task:
     """The arguments of a run, checked, with its kernel fitted and adapted."""
     changed = require_choice(changed)
-    require_protocol(kernel, Kernel, "kernel", "a kernel such as ls.standard(log_density, proposal)")
+    kernel = adopted_part(kernel, Kernel, "kernel", "a kernel such as ls.standard(log_density, proposal)")
     draws, chains = whole(draws, "draws", 1, MOST_STEPS), whole(chains, "chains", 1, MOST_CHAINS)
     warmup, thin = whole(warmup, "warmup", 0, MOST_STEPS), whole(thin, "thin", 1, MOST_STEPS)
     if warmup + draws * thin > MOST_STEPS:
@@ -46,14 +47,15 @@ def make_task(
             f"there is noise for, {MOST_STEPS:,}; take fewer"
         )
     seed = whole(seed, "seed", 0, most=MOST_SEED)
-    if on_error not in ("raise", "reject"):
+    if not isinstance(on_error, str) or on_error not in ("raise", "reject"):
         raise ValueError(f'on_error is {on_error!r}; it must be "raise" or "reject"')
     flag(progress, "progress", is_none_allowed=True)
     path = None if directory is None else path_of(directory, "directory")
     with double_precision(), raised_here():
         key_start, _ = jr.split(jr.key(seed))
-        kernel, initial = fitted(kernel, initial, key_start, progress)
-        task = Task(kernel, initial, draws, chains, seed, warmup, thin, path, changed=changed, on_error=on_error)
+        kernel, initial, began = fitted(kernel, initial, chains, key_start, progress)
+        settings = (draws, chains, seed, warmup, thin, path)
+        task = Task(kernel, initial, *settings, changed=changed, on_error=on_error, began=began)
         if not flag(adapt, "adapt"):
             return task
         return adapted(dataclasses.replace(task, warmup=0, adaptation=warmup or DEFAULT_WARMUP), progress)

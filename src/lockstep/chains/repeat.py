@@ -14,13 +14,14 @@ import jax
 import jax.random as jr
 import numpy as np
 
+from lockstep.chains.drive import advance
 from lockstep.chains.task import Task
-from lockstep.core.parts import is_key
+from lockstep.core.parts import is_key, key_of
 from lockstep.core.warnings import warn
-from lockstep.engine import compiled as driver
-from lockstep.engine.choice import driver_of
+from lockstep.engine.block import CELL, Block
+from lockstep.engine.choice import engine_of
 from lockstep.storage.errors import MismatchError
-from lockstep.storage.witness import Witness, require_alike
+from lockstep.storage.point import Witness, require_alike
 
 ROUNDING = 1e-6  # of the largest number of an array: more than other versions make of one update
 MOST_SHOWN = 3
@@ -45,22 +46,17 @@ class Found(NamedTuple):
 
 def repeat(kernel: Any, keys: Any, task: Task, step: int, witness: Witness) -> tuple[Any, Any]:
     """Take the updates of a witness, which end at ``step``, again; the states after them and the last info."""
-    driving, thin = driver_of(kernel), task.thin
-    nothing = driving.no_info(kernel, keys, witness.state) if thin > 1 else None
+    engine = engine_of(kernel)
     # As many cells as the run goes on with, so that nothing is compiled twice.
-    left = max(task.warmup + task.draws * thin - step, 1)
-    cells = driving.cells_per_block(kernel, keys, witness.state, left)
-    state, past, info, now = witness.state, witness.past, None, step - witness.steps
-    require_alike(past, nothing, task.directory)
+    cells = engine.cells_per_block(kernel, keys, witness.state, max(task.steps - step, 1))
+    state, thinning, info, now = witness.state, witness.thinning, None, step - witness.steps
+    if thinning.phase:
+        require_alike(thinning.info, engine.no_info(kernel, keys, state), task.directory)
     while now < step:
-        phase = 0 if now < task.warmup else (now - task.warmup) % thin
-        steps = min(step - now, cells * driver.CELL - now % driver.CELL)
-        block = driver.Block(now, steps, thin, phase)
-        state, output = driving.advance(
-            kernel, keys, state, block, past=past if phase else nothing, cells=cells, is_thinned=thin > 1
-        )
-        info = jax.tree.map(lambda leaf, last=(phase + steps - 1) // thin: np.asarray(leaf)[last], output.info)
-        past, now = jax.tree.leaves(info), now + steps
+        block = Block(now, min(step - now, cells * CELL - now % CELL))
+        state, output = advance(kernel, keys, state, block, thinning, cells)
+        _, thinning = thinning.after(output, block.steps)
+        info, now = jax.tree.map(lambda leaf: leaf[:, -1], output.info), now + block.steps
     return state, info
 
 
@@ -139,7 +135,7 @@ def _differences(there: Any, here: Any, first: int, least_scale: float = 0.0) ->
         old = _plain(old)
         if old.dtype == new.dtype and old.tobytes() == new.tobytes():
             continue
-        name = ".".join(str(getattr(key, "name", getattr(key, "key", getattr(key, "idx", key)))) for key in path)
+        name = ".".join(str(key_of(key)) for key in path)
         scale = max(_largest(old), least_scale)
         for chain, (was, now) in enumerate(zip(old, new, strict=True)):
             pairs = [(a, b) for a, b in zip(was.ravel(), now.ravel(), strict=True) if a.tobytes() != b.tobytes()]

@@ -15,10 +15,11 @@ from lockstep.core.precision import canonical
 from lockstep.core.types import Key, Position, describe, one_of
 from lockstep.coupling.common_noise import CoupledState, Pair
 from lockstep.coupling.names import require_names
-from lockstep.engine.bad_ratios import placed_kernels
-from lockstep.engine.choice import driver_of
+from lockstep.engine.choice import engine_of
 from lockstep.host.boxes import called_back
 from lockstep.host.functions import Function
+
+PROBE_SEED = 1_620_110_112  # of candidates on which promises are looked at; no seed that users take
 
 
 @part
@@ -62,9 +63,10 @@ def states_at(kernel: Any, positions: Position, initial: Any, keys: Key) -> Any:
         require_names(jax.tree.map(lambda leaf: leaf[0], leg))
     _require_finite(positions, positions, chains, "initial holds {value} in the position", "give finite numbers")
     _require_proposable(kernel, positions, chains, keys[0])
-    state = driver_of(kernel).init(kernel, positions, keys)
+    _require_promises(kernel, positions)
+    state = engine_of(kernel).init(kernel, positions, keys)
     for one, known in _first_states(kernel, state, positions, keys):
-        message = f"{_remembered_name(one)} is {{value}} at the initial position"
+        message = f"{one.ratio.remembered_name} is {{value}} at the initial position"
         remedy = "start where it is finite, inside the support"
         _require_finite(known, positions, chains, message, remedy)
     return state
@@ -76,12 +78,12 @@ def _first_states(kernel: Any, state: Any, positions: Position, keys: Key) -> li
     It is a part of the kernel's own, so that nothing is evaluated twice; but some forget what they evaluate: the
     approximate kernel of a `Shadowed`, the kernels of a `Cycle` that share no memory.
     """
-    simple = placed_kernels(kernel, positions)
+    simple = kernel.placed(positions)
     if isinstance(state, CoupledState):
         return list(zip((one for one, _ in simple), (state.first, state.second), strict=True))
-    if len(simple) == 1 or getattr(kernel, "is_memory_shared", False):
+    if len(simple) == 1 or kernel.is_memory_shared:
         return [(simple[0][0], state)]
-    return [(one, driver_of(kernel).init(one, places, keys)) for one, places in simple]
+    return [(one, engine_of(kernel).init(one, places, keys)) for one, places in simple]
 
 
 def like_initial_states(
@@ -99,7 +101,7 @@ def like_initial_states(
         like = None
     if like is None or any(is_key(leaf) for leaf in jax.tree.leaves(like)):
         return initial_states(kernel, initial, chains, key, first, count)
-    return jax.tree.map(lambda leaf: driver_of(kernel).ARRAYS.zeros(leaf.shape, leaf.dtype), like)
+    return jax.tree.map(lambda leaf: engine_of(kernel).zeros(leaf.shape, leaf.dtype), like)
 
 
 def _shapes(positions: Position) -> Any:
@@ -108,18 +110,17 @@ def _shapes(positions: Position) -> Any:
 
 def _require_proposable(kernel: Any, positions: Position, chains: int, key: Key) -> None:
     """What the proposals say of a position comes before what the users' functions make of it."""
-    for simple, places in placed_kernels(kernel, jax.tree.map(np.asarray, positions)):
+    for simple, places in kernel.placed(jax.tree.map(np.asarray, positions)):
         jax.eval_shape(simple.proposal.noise, key, one_of(places, 0))
-        if hasattr(simple.proposal, "require_start"):
-            for chain in range(chains):
-                simple.proposal.require_start(one_of(places, chain))
+        for chain in range(chains):
+            simple.proposal.require_start(one_of(places, chain))
 
 
-def _remembered_name(kernel: Any) -> str:
-    """The name of the user's function whose value a kernel remembers."""
-    ratio = getattr(kernel, "ratio", None)
-    evaluate = getattr(getattr(ratio, "base", None) or ratio, "evaluate", None)
-    return getattr(evaluate, "name", "the log density")
+def _require_promises(kernel: Any, positions: Position) -> None:
+    """What a ratio takes on trust (an involution, a bound) is looked at on a few candidates of the first chain."""
+    for simple, places in called_back(kernel).placed(positions):
+        place = jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), places)
+        simple.ratio.require_start(jr.key(PROBE_SEED), simple.proposal, place)  # nothing of it comes into the draws
 
 
 @jax.jit

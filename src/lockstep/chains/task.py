@@ -6,6 +6,8 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from lockstep.chains.about import about
 from lockstep.chains.starts import Starts
 from lockstep.core.precision import canonical
@@ -18,9 +20,9 @@ class Task:
     """Chains ``first`` to ``first + width - 1`` of a run of ``chains`` chains, and the directory that is theirs.
 
     ``adaptation`` is how many updates of each chain went into learning the kernel before the first of these, and
-    ``learning`` what happened in them; ``changed`` says whether a run of another model is refused or goes on with this.
-    What becomes of errors (``on_error``) is no part of what the draws are a function of: a run that an error has
-    stopped may go on without it.
+    ``learning`` what happened in them; ``changed`` says whether a run of another model is refused or goes on with this;
+    ``began`` is a sentence if the chains do not begin at the user's ``initial``. What becomes of errors (``on_error``)
+    is no part of what the draws are a function of: a run that an error has stopped may go on without it.
     """
 
     kernel: Any
@@ -39,6 +41,7 @@ class Task:
     learning: Totals = dataclasses.field(default_factory=Totals)
     changed: str = "refuse"
     on_error: str = "raise"
+    began: str | None = None
 
     @property
     def count(self) -> int:
@@ -46,9 +49,19 @@ class Task:
         return self.chains if self.width is None else self.width
 
     @property
+    def numbers(self) -> np.ndarray:
+        """The numbers of its chains in the run."""
+        return np.arange(self.first, self.first + self.count)
+
+    @property
+    def steps(self) -> int:
+        """How many updates each of its chains takes."""
+        return self.warmup + self.draws * self.thin
+
+    @property
     def updates(self) -> int:
         """How many updates it takes, all its chains together."""
-        return (self.warmup + self.draws * self.thin) * self.count
+        return self.steps * self.count
 
     def configuration(self) -> dict[str, Any]:
         """What the draws are a function of. More draws extend a run: their number does not belong to it."""
@@ -68,4 +81,5 @@ class Task:
 
     def about(self) -> dict[str, Any]:
         """What a reader without the kernel would like to know of it."""
-        return about(self.kernel) | ({} if self.point is None else {"point": self.point})
+        known = {"point": self.point, "began": self.began}
+        return about(self.kernel) | {name: value for name, value in known.items() if value is not None}

@@ -11,6 +11,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from lockstep.check.finding import Finding
+from lockstep.core.arguments import shapes
 from lockstep.core.parts import is_floating
 from lockstep.core.precision import canonical, double_precision
 from lockstep.core.types import describe, one_of
@@ -46,6 +47,10 @@ def involution(function: Any, x: Any, position: Any = None, candidate: Any = Non
     with double_precision():
         f = as_involution(function)
         x, position, candidate = (canonical(value, "x") for value in (x, position, candidate))
+        if not jax.tree.leaves(x) or any(np.ndim(leaf) == 0 or not len(leaf) for leaf in jax.tree.leaves(x)):
+            raise ValueError(
+                f"x is {shapes(x)}; give points, with a leading axis over them, such as np.array([0.5, 1.0])"
+            )
 
         def deviations(x: Any, position: Any, candidate: Any) -> tuple[Any, Any]:
             image, log_jacobian = f(x, position, candidate)
@@ -98,7 +103,7 @@ def balance(
     """
     if not isinstance(kernel, MetropolisHastings) or not isinstance(kernel.ratio, Randomized):
         raise TypeError(f"balance takes a kernel with a Randomized ratio, such as ls.randomized gives; got {kernel!r}")
-    if getattr(kernel.ratio.base, "correlation", None) is not None:
+    if kernel.ratio.correlation is not None:
         raise ValueError("balance: correlated noise has no way back; test such a kernel by invariance")
     with double_precision():
         kernel = called_back(canonical(kernel, "kernel"))
@@ -106,7 +111,7 @@ def balance(
         there, log_q = _candidates(kernel, here, candidates, seed)
         with raised_here():
             x, residuals, scores = jax.block_until_ready(_at_pairs(kernel, here, there, log_q, replicates, seed))
-        own = getattr(kernel.ratio.randomization, "involution", Identity())
+        own = kernel.ratio.randomization.involution or Identity()
         theta, other = (jax.tree.map(lambda leaf: jnp.repeat(leaf, replicates, axis=0), p) for p in (here, there))
         about_involution = involution(own, x, theta, other, tolerance)
     where = int(np.argmax(np.where(np.isnan(residuals), np.inf, residuals)))
@@ -128,7 +133,7 @@ def balance(
         )
         return Finding(False, sentence, residual, worst, values)
     sentence = f"very detailed balance holds to {residual:.1e} at {len(scores)} pairs with {replicates} x each"
-    if not hasattr(kernel.ratio.randomization, "log_density"):
+    if kernel.ratio.randomization.log_density is None:
         sentence += "; no density of x is stated, so where x is drawn was not checked"
     return Finding(True, sentence, residual, worst, values)
 
@@ -166,7 +171,7 @@ def _at_pairs(kernel: Any, here: Any, there: Any, log_q: Any, replicates: int, s
     keys = jr.split(key_base, (pairs, 2))
     x, residuals, scores = jax.vmap(at_pair)(here, there, log_q, keys, *noises)
     x = jax.tree.map(lambda leaf: leaf.reshape((pairs * replicates, *leaf.shape[2:])), x)
-    is_density_known = hasattr(randomization, "log_density")
+    is_density_known = randomization.log_density is not None
     return x, np.abs(np.asarray(residuals)).ravel(), np.asarray(scores) * is_density_known
 
 
@@ -185,10 +190,10 @@ def _base(kernel: Any, position: Any, candidate: Any, log_q: Any, keys: Any) -> 
 def _residual(randomization: Any, x: Any, position: Any, candidate: Any, there: Any, back: Any) -> Any:
     """The violation of very detailed balance at one x, in logarithms."""
     weight = randomization.log_weight(x, position, candidate)
-    if not hasattr(randomization, "log_density"):
+    if randomization.log_density is None:
         # The density is not known: with the identity the two log ratios must be opposite.
         return there + weight + back + randomization.log_weight(x, candidate, position)
-    f = randomization.involution
+    f = randomization.involution or Identity()
     image, stated = f(x, position, candidate)
     log_jacobian = _jacobian(f, x, position, candidate, stated)
     forward = jnp.minimum(0.0, there + weight)

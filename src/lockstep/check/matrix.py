@@ -56,12 +56,12 @@ def transition_matrix(kernel: Any, states: Any, law: Any = None) -> np.ndarray:
         return _composed(kernel, states, law)
     if not isinstance(kernel, MetropolisHastings):
         raise TypeError(f"transition_matrix takes kernels of one accept/reject, Cycle or Mixture; got {kernel!r}")
-    if not hasattr(kernel.proposal, "law"):
+    if kernel.proposal.law is None:
         raise TypeError(
             f"transition_matrix needs a proposal with a method law(position) that enumerates its candidates, such as "
-            f"ls.Finite; {type(kernel.proposal).__name__} has none"
+            f"ls.Finite; {kernel.proposal.name} has none"
         )
-    if getattr(kernel.ratio, "correlation", None) is not None:
+    if kernel.ratio.correlation is not None:
         raise ValueError(
             "transition_matrix: correlated noise leaves every finite set; test such a kernel by invariance"
         )
@@ -142,14 +142,14 @@ def stationary(matrix: Any) -> np.ndarray:
 
 def stationarity_error(matrix: Any, weights: Any) -> float:
     """The largest entry of ``abs(π P - π)``, for π proportional to ``weights``."""
-    pi = law_of(weights, "weights")
+    matrix, pi = _with_law(matrix, weights)
     return float(np.max(np.abs(pi @ matrix - pi)))
 
 
 def balance_error(matrix: Any, weights: Any) -> float:
     """The largest violation of detailed balance, ``abs(π_i P_ij - π_j P_ji)``."""
-    pi = law_of(weights, "weights")
-    flow = pi[:, None] * np.asarray(matrix)
+    matrix, pi = _with_law(matrix, weights)
+    flow = pi[:, None] * matrix
     return float(np.max(np.abs(flow - flow.T)))
 
 
@@ -159,6 +159,14 @@ def total_variation(first: Any, second: Any) -> float:
     if first.shape != second.shape:
         raise ValueError(f"first has shape {first.shape} and second {second.shape}; give laws of the same states")
     return float(np.sum(np.abs(first - second)) / 2)
+
+
+def _with_law(matrix: Any, weights: Any) -> tuple[np.ndarray, np.ndarray]:
+    """A transition matrix, and a law of its states."""
+    found, pi = _stochastic(matrix), law_of(weights, "weights")
+    if pi.shape != found.shape[:1]:
+        raise ValueError(f"weights has shape {pi.shape}, but matrix has {len(found)} states; give a weight for each")
+    return found, pi
 
 
 def _stochastic(matrix: Any) -> np.ndarray:

@@ -12,11 +12,11 @@ import numpy as np
 from lockstep.check.finding import Finding
 from lockstep.check.law import as_law
 from lockstep.check.matrix import stationary, transition_matrix
+from lockstep.core.arguments import real_numbers
 from lockstep.core.precision import canonical, double_precision
 from lockstep.core.types import describe, one_of
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.ratios import Randomized
-from lockstep.ratios.randomizations import AuxiliaryData
 
 
 def asymptotic_variance(matrix: Any, function: Any) -> float:
@@ -24,9 +24,11 @@ def asymptotic_variance(matrix: Any, function: Any) -> float:
 
     With Z = (I - P + 1π)⁻¹ and f centred: ⟨f, (2Z - I) f⟩_π.
     """
-    matrix = np.asarray(matrix)
-    pi = stationary(matrix)
-    f = np.asarray(function, float) - pi @ np.asarray(function, float)
+    pi, values = stationary(matrix), real_numbers(function, "function")
+    matrix = np.asarray(matrix, float)
+    if values.shape != pi.shape:
+        raise ValueError(f"function has shape {values.shape}, but matrix has {len(pi)} states; give its value at each")
+    f = values - pi @ values
     fundamental = np.linalg.inv(np.eye(len(pi)) - matrix + pi[None, :])
     return float((pi * f) @ (2 * fundamental @ f - f))
 
@@ -119,8 +121,8 @@ def minorization(
     sentence = f"ε = {epsilon:.4g}" + (f" ± {error:.1g}" if error else "") + f", smallest {place}"
     if not epsilon > 0:
         sentence += "; no ε > 0 was found: the condition may fail there"
-    if isinstance(randomization, AuxiliaryData):
-        sentence += " (which holds only if log_likelihood is normalised: the condition is about densities)"
+    if randomization.is_density_when is not None:
+        sentence += f" (which holds only if {randomization.is_density_when})"
     return Finding(
         epsilon > 0, sentence, 1 - epsilon, where, {"epsilon": epsilon, "epsilon_se": error, "shares": shares}
     )

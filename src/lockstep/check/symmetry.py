@@ -10,9 +10,9 @@ import numpy as np
 from scipy.special import ndtri
 
 from lockstep.check.finding import Finding
-from lockstep.core.arguments import require_protocol
 from lockstep.core.precision import canonical, double_precision
-from lockstep.core.types import Estimator, describe, one_of
+from lockstep.core.types import describe, one_of
+from lockstep.estimators.samples import as_estimator
 from lockstep.host.boxes import called_back
 from lockstep.host.callback import raised_here
 
@@ -41,7 +41,7 @@ def symmetry(estimator: Any, positions: Any, candidates: Any, replicates: int = 
         ``residual`` is the largest ``abs(log(forward variance / reverse variance))``; the check fails where that is
         significant over all pairs, with one false alarm in 10,000.
     """
-    require_protocol(estimator, Estimator, "estimator", "an estimator such as ls.estimators.mean(sample, count)")
+    estimator = as_estimator(estimator, "estimator")
     with double_precision():
         estimator = called_back(canonical(estimator, "estimator"))
         points, others = canonical(positions, "positions"), canonical(candidates, "candidates")

@@ -70,7 +70,7 @@ def flag(value: Any, name: str, is_none_allowed: bool = False) -> Any:
 
 def require_run(run: Any) -> None:
     """Refuse what is no run."""
-    if not hasattr(run, "positions") or not hasattr(run, "info"):
+    if not all(hasattr(run, name) for name in ("positions", "info")):
         raise TypeError(f"run must be what ls.sample or ls.load returned, not {run!r}")
 
 
@@ -89,12 +89,6 @@ def law_of(weights: Any, name: str) -> np.ndarray:
     if not np.all(found > -1e-9) or not found.sum() > 0:
         raise ValueError(f"{name} is {found.tolist()}; it must be weights, at least 0 and not all 0")
     return np.asarray(found / found.sum())
-
-
-def require_protocol(value: object, protocol: type, name: str, remedy: str) -> None:
-    """Refuse a part of the wrong kind where it is handed over."""
-    if isinstance(value, type) or not isinstance(value, protocol):
-        raise TypeError(f"{name} must be {remedy}; got {value!r}")
 
 
 def shapes(tree: Any) -> str:

@@ -33,8 +33,13 @@ def part(cls: type[T]) -> type[T]:
     >>> jax.tree.map(lambda leaf: 2 * leaf, Scaled(3.0))(1.0)
     6.0
     """
+    for name in vars(cls).get("__annotations__", ()):
+        if name not in vars(cls):  # else what a base declares under that name would be the field's default
+            setattr(cls, name, dataclasses.field())
     cls = dataclasses.dataclass(frozen=True, eq=False, repr=False)(cls)
     fields = dataclasses.fields(cls)  # type: ignore[arg-type]
+    # A field may be the method that a base asks for: a user's function.
+    cls.__abstractmethods__ = vars(cls).get("__abstractmethods__", frozenset()) - {f.name for f in fields}  # type: ignore[attr-defined]
     leaves = tuple(f.name for f in fields if not f.metadata.get("static"))
     metas = tuple(f.name for f in fields if f.metadata.get("static"))
 
@@ -52,7 +57,7 @@ def part(cls: type[T]) -> type[T]:
         return self
 
     jax.tree_util.register_pytree_with_keys(cls, flatten_with_keys, unflatten, flatten)
-    if "__repr__" not in vars(cls):
+    if cls.__repr__ is object.__repr__:
         cls.__repr__ = _repr  # type: ignore[method-assign]
     return cls
 
@@ -106,6 +111,27 @@ def choose(flag: Any, first: T, second: T) -> T:
 
 def _where(flag: Any, first: Any, second: Any) -> Any:
     return jax.lax.select(flag, first, second) if is_key(first) else namespace(flag).where(flag, first, second)
+
+
+def key_of(entry: Any) -> Any:
+    """The name, key or index by which a tree holds one of its children, from an entry of its path."""
+    match entry:
+        case jax.tree_util.GetAttrKey(name=name):
+            return name
+        case jax.tree_util.DictKey(key=key) | jax.tree_util.FlattenedIndexKey(key=key):
+            return key
+        case jax.tree_util.SequenceKey(idx=index):
+            return index
+    return entry
+
+
+def is_named(value: Any) -> bool:
+    """Whether a value is a named tuple."""
+    return isinstance(value, tuple) and hasattr(value, "_fields")
+
+
+class Settled:
+    """What `canonical` leaves as it is: the rows of large data are neither cast nor copied."""
 
 
 def is_alike(first: Any, second: Any) -> bool:

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lockstep.core.parts import is_key
+from lockstep.core.parts import Settled, is_key
 
 
 def double_precision() -> AbstractContextManager[Any]:
@@ -20,11 +20,11 @@ def double_precision() -> AbstractContextManager[Any]:
 def canonical(tree: Any, name: str) -> Any:
     """Leaves as strongly typed JAX arrays, floats in double precision, so that equal settings compile once.
 
-    What says of itself that it ``is_settled`` (the rows of large data) stays as it is.
+    What is `Settled` (the rows of large data) stays as it is.
     """
 
     def is_settled(node: Any) -> bool:
-        return getattr(node, "is_settled", False) is True
+        return isinstance(node, Settled)
 
     def convert(path: Any, leaf: Any) -> Any:
         if is_key(leaf) or is_settled(leaf):

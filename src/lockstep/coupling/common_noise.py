@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -18,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from lockstep.core.parts import choose, is_alike, is_concrete, is_floating, part
-from lockstep.core.types import Array, Info, Key, Position, Shape, State
+from lockstep.core.types import Array, Info, Kernel, Key, Position, Shape, State
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 
 _NEVER = np.bool_(False)
@@ -83,7 +84,7 @@ class ShadowedInfo(NamedTuple):
 
 
 @part
-class Coupled:
+class Coupled(Kernel):
     """Two chains, one noise: they separate, shadow one another, and may coalesce and branch again.
 
     Marginally each chain is its kernel alone. Equality is carried as a flag: equal chains stay equal while they decide
@@ -128,24 +129,23 @@ class Coupled:
         second, other = self.second.move(state.second, noise[1])
         is_still = _is_still(self.first, state.first.position, noise[0])
         is_shared = (info.is_accepted == other.is_accepted) | is_still
-        is_merged = info.is_accepted & other.is_accepted & bool(getattr(self.first.proposal, "is_independent", False))
+        is_merged = info.is_accepted & other.is_accepted & self.first.proposal.is_independent
         is_equal = (state.is_equal & is_shared) | is_merged
         if _is_discrete(first.position):
             is_equal = have_equal_values(first.position, second.position)  # comparing whole numbers is safe
         return CoupledState(first, second, is_equal), coupled_info(info, other, state.is_equal, is_equal, is_still)
 
-    def step(self, rng_key: Key, state: CoupledState) -> tuple[CoupledState, CoupledInfo]:
-        return self.move(state, self.noise(rng_key, state.position))
+    def placed(self, position: Position) -> list[tuple[MetropolisHastings, Position]]:
+        return placed_legs(self.kernels, position)
 
     is_coupling = True
-    is_memory_random = property(lambda self: self.first.is_memory_random or self.second.is_memory_random)
     kernels = property(lambda self: (self.first, self.second))
 
     exact_when = property(lambda self: both_exact_when(self.kernels))
 
 
 @part
-class Shadowed:
+class Shadowed(Kernel):
     """One exact chain, and marks where the approximate kernel would have decided otherwise (the paper's Algorithm 7).
 
     Between marks the approximate chain, started behind the last mark, walks in lockstep with the exact one.
@@ -187,9 +187,6 @@ class Shadowed:
         marks = (info.is_accepted != other.is_accepted) & ~is_still
         return moved, ShadowedInfo(info, other, marks, _gap(info, other) * ~is_still)
 
-    def step(self, rng_key: Key, state: State) -> tuple[State, ShadowedInfo]:
-        return self.move(state, self.noise(rng_key, state.position))
-
     is_coupling = True
     is_memory_random = property(lambda self: self.exact.is_memory_random)
     kernels = property(lambda self: (self.exact, self.approximate))
@@ -207,6 +204,12 @@ def coupled_state(kernels: tuple[Any, Any], position: Position, key: Key | None)
     first, second = position if isinstance(position, Pair) else (position, position)
     is_equal = have_equal_values(first, second) if isinstance(position, Pair) else np.bool_(True)
     return CoupledState(kernels[0].init(first, key), kernels[1].init(second, key), is_equal)
+
+
+def placed_legs(kernels: Sequence[Kernel], position: Position) -> list[tuple[MetropolisHastings, Position]]:
+    """Two kernels, each at the position of its own leg."""
+    places = position if isinstance(position, Pair) else (position, position)
+    return [placed for kernel, place in zip(kernels, places, strict=True) for placed in kernel.placed(place)]
 
 
 def both_exact_when(kernels: tuple[Any, Any]) -> str | None:

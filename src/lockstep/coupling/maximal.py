@@ -8,7 +8,7 @@ import jax.random as jr
 
 from lockstep.core import flat
 from lockstep.core.parts import choose, namespace, part
-from lockstep.core.types import Array, Key, Noise, Position, Shape
+from lockstep.core.types import Array, Kernel, Key, Noise, Position, Shape
 from lockstep.coupling.common_noise import (
     CoupledInfo,
     CoupledState,
@@ -16,6 +16,7 @@ from lockstep.coupling.common_noise import (
     both_exact_when,
     coupled_info,
     coupled_state,
+    placed_legs,
     require_coupling,
 )
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
@@ -25,7 +26,7 @@ from lockstep.proposals.walks import RandomWalk
 
 
 @part
-class MaximallyCoupled:
+class MaximallyCoupled(Kernel):
     """Two chains with normal random walks: they propose the same candidate as often as their laws allow.
 
     With θ' = θ + L z for the first chain and Δ = L⁻¹(θ - φ), the second, at φ, takes the candidate θ' itself with
@@ -77,8 +78,8 @@ class MaximallyCoupled:
         second = second._replace(position=choose(is_equal, first.position, second.position))
         return CoupledState(first, second, is_equal), coupled_info(info, other, state.is_equal, is_equal)
 
-    def step(self, rng_key: Key, state: CoupledState) -> tuple[CoupledState, CoupledInfo]:
-        return self.move(state, self.noise(rng_key, state.position))
+    def placed(self, position: Position) -> list[tuple[MetropolisHastings, Position]]:
+        return placed_legs(self.kernels, position)
 
     def _reflected(self, increment: Position, state: CoupledState, meet: Array) -> tuple[Position, Array]:
         """The increment of the second chain, and whether both propose the same candidate."""
@@ -94,6 +95,5 @@ class MaximallyCoupled:
         return flat.unflatten(other, increment), is_met
 
     is_coupling = True
-    is_memory_random = property(lambda self: self.first.is_memory_random or self.second.is_memory_random)
     kernels = property(lambda self: (self.first, self.second))
     exact_when = property(lambda self: both_exact_when(self.kernels))

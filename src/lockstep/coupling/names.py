@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from lockstep.core.parts import key_of
 from lockstep.coupling.common_noise import Pair
 
 
@@ -68,17 +69,13 @@ def _problem(name: str, path: tuple[Any, ...]) -> str | None:
         return "which is what ArviZ calls an axis of every array"
     if any(mark in name for mark in "/\\") or name.startswith("."):
         return "which would be a path in a file"
-    if any(not str(_key(key)).isprintable() or not str(_key(key)) for key in path):
+    if any(not str(key_of(key)).isprintable() or not str(key_of(key)) for key in path):
         return "whose letters cannot all be shown"
     return None
 
 
-def _key(key: Any) -> Any:
-    return getattr(key, "name", getattr(key, "key", getattr(key, "idx", key)))
-
-
 def _name(path: tuple[Any, ...]) -> str:
-    name = "_".join(str(_key(key)) for key in path) or "position"
+    name = "_".join(str(key_of(key)) for key in path) or "position"
     # No escape sequences of a terminal, whatever a file says.
     name = "".join(letter if letter.isprintable() else f"<{ord(letter):#x}>" for letter in name)
     return f"position_{name}" if name[0].isdigit() else name

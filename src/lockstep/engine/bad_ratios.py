@@ -10,13 +10,10 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from lockstep.core.types import Info, describe, one_of
+from lockstep.core.types import Info, Kernel, Position, describe, one_of
 from lockstep.core.warnings import warn
-from lockstep.coupling.common_noise import Pair
-from lockstep.engine.reject import Rejecting
 from lockstep.host.boxes import boxes, called_back
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
-from lockstep.ratios import Carried, Estimated, Randomized, Universal
 
 PROBES = 256
 FEW_PROBES = 16  # of black boxes, which may be slow
@@ -31,22 +28,22 @@ def infos(info: Any) -> Iterator[Info]:
             yield from infos(field)
 
 
-def require_ratios(kernel: Any, state: Any, info: Any) -> None:
+def require_ratios(kernel: Kernel, state: Any, info: Any) -> None:
     """Raise if not one update of the first block had a valid ratio; in a `Cycle`, of one of its kernels."""
     for leg in infos(info):
-        if leg.is_finite.size and not leg.is_finite.any(axis=(0, 1)).all():
+        if leg.is_valid.size and not leg.is_valid.any(axis=(0, 1)).all():
             position = jax.tree.map(lambda leaf: leaf[0], state.position)
             raise FloatingPointError(f"every log ratio so far was {_kinds(leg)}: {explain(kernel, position)}")
 
 
 def count_bad(info: Any, updates: int) -> int:
     """How many of the log ratios of that many updates were NaN or plus infinity."""
-    return sum(updates * _width(leg) - int(leg.is_finite.sum()) for leg in infos(info))
+    return sum(updates * _width(leg) - int(leg.is_valid.sum()) for leg in infos(info))
 
 
 def told_of_bad(leg: Info, thin: int, more: str = "") -> str | None:
     """How many log ratios of a leg were no basis for a decision, by name, and what that means; None if all were one."""
-    updates = leg.is_finite.shape[0] * leg.is_finite.shape[1] * thin
+    updates = leg.is_valid.shape[0] * leg.is_valid.shape[1] * thin
     bad = count_bad(leg, updates)
     if not bad:
         return None
@@ -54,6 +51,14 @@ def told_of_bad(leg: Info, thin: int, more: str = "") -> str | None:
     return (
         f"{bad:,} log ratios ({share}) were {_kinds(leg, bad)}, so that their candidates were refused{more}{infinite}"
     )
+
+
+def told_of_broken(leg: Info, thin: int) -> str | None:
+    """At how many updates of a leg a ratio found its own promise broken; None if at none."""
+    if not (broken := int(leg.is_violated.sum())):
+        return None
+    updates = leg.is_valid.shape[0] * leg.is_valid.shape[1] * thin * _width(leg)
+    return f"{broken:,} updates ({broken / updates:.2%}) broke the condition under which the kernel is exact"
 
 
 _INFINITE = (
@@ -76,21 +81,22 @@ def _kinds(leg: Info, bad: int | None = None) -> str:
     return "plus infinity" if infinite else "NaN"
 
 
-def warn_of_ratios(kernel: Any, positions: Any, info: Any, thin: int, bad_in_warmup: int) -> None:
+def warn_of_ratios(kernel: Kernel, positions: Position, info: Any, thin: int, bad_in_warmup: int) -> None:
     """Warn once of NaN ratios, broken bounds, and chains that never moved."""
     for leg in infos(info):
-        updates = leg.is_finite.shape[0] * leg.is_finite.shape[1] * thin
+        updates = leg.is_valid.shape[0] * leg.is_valid.shape[1] * thin
         if count_bad(leg, updates):
             # Such candidates are refused, so that the draw is the position from which the candidate was proposed.
-            chain, draw = np.argwhere((leg.is_finite < thin).reshape(*leg.is_finite.shape[:2], -1).any(axis=2))[0]
+            chain, draw = np.argwhere((leg.is_valid < thin).reshape(*leg.is_valid.shape[:2], -1).any(axis=2))[0]
             position = jax.tree.map(lambda leaf: leaf[chain, draw], positions)  # noqa: B023
             more, bad_in_warmup = f" (and {bad_in_warmup:,} in the warm-up)" if bad_in_warmup else "", 0
-            warn(f"{told_of_bad(leg, thin, f'{more}: {explain(kernel, position)}')}. info.is_finite tells where.")
-        if leg.is_violated is not None and (broken := int(leg.is_violated.sum())):
-            warn(
-                f"{broken:,} errors ({broken / updates / _width(leg):.2%}) were above the bound of the universal "
-                f"rule, which is exact only if none is; raise the bound. info.is_violated tells where."
-            )
+            warn(f"{told_of_bad(leg, thin, f'{more}: {explain(kernel, position)}')}. info.is_valid tells where.")
+        if broken := int(leg.is_violated.sum()):
+            counted = {"count": f"{broken:,}", "share": f"{broken / updates / _width(leg):.2%}"}
+            ratios = [one.ratio for one, _ in kernel.placed(positions)]
+            # One of a user's own may tell that its promise is broken without having said that it can.
+            told = {ratio.when_violated for ratio in [r for r in ratios if r.can_be_violated] or ratios}
+            warn(f"{'; or '.join(sorted(told)).format(**counted)}. info.is_violated tells where.")
         if not leg.is_accepted.any() and updates >= 100:
             warn("no candidate was accepted; is the scale of the proposal too large, or the start in a bad place?")
     if bad_in_warmup:
@@ -98,92 +104,29 @@ def warn_of_ratios(kernel: Any, positions: Any, info: Any, thin: int, bad_in_war
         warn(f"{bad_in_warmup:,} log ratios of the warm-up were NaN or plus infinity: {explain(kernel, position)}.")
 
 
-def explain(kernel: Any, position: Any) -> str:
+def explain(kernel: Kernel, position: Position) -> str:
     """Find an update from ``position`` whose ratio is no number, and say what its parts returned."""
     kernel = called_back(kernel)
-    for one, where in placed_kernels(kernel, position):
+    for one, where in kernel.placed(position):
         if found := _explain_one(one, where):
             return found
     return "look at what the functions of the kernel return there"
 
 
-def placed_kernels(kernel: Any, position: Any) -> list[tuple[MetropolisHastings, Any]]:
-    """The `MetropolisHastings` kernels that a kernel is made of, each with its position: of a pair, its own leg's."""
-    if isinstance(kernel, MetropolisHastings):
-        return [(kernel, position)]
-    if isinstance(kernel, Rejecting):
-        return [(kernel.kernel, position)]
-    inner = getattr(kernel, "kernels", ())
-    places = position if isinstance(position, Pair) else [position] * len(inner)
-    return [placed for one, place in zip(inner, places, strict=True) for placed in placed_kernels(one, place)]
-
-
-def _explain_one(kernel: MetropolisHastings, position: Any) -> str | None:
+def _explain_one(kernel: MetropolisHastings, position: Position) -> str | None:
     position = jax.tree.map(jnp.asarray, position)
     probes = FEW_PROBES if boxes(kernel) else PROBES
     noise = kernel.noise(jr.key(0), position, (probes,))
     candidates = jax.vmap(lambda n: kernel.proposal(n, position)[0])(noise.proposal)
-    for name, values, is_bad, should in _parts(kernel.ratio, noise.ratio, position, candidates):
-        values = np.broadcast_to(np.asarray(values), (probes,))
+    for what, found, is_bad, should in kernel.ratio.probe(noise.ratio, position, candidates):
+        values = np.broadcast_to(np.asarray(found), (probes,))
         where = np.flatnonzero(is_bad(values))
         if where.size:
             first = int(where[0])
-            return f"{name} {values[first]:.6g} at candidate {describe(one_of(candidates, first))}; {should}"
+            return f"{what} {values[first]:.6g} at candidate {describe(one_of(candidates, first))}; {should}"
     return None
-
-
-def _parts(ratio: Any, noise: Any, position: Any, candidates: Any) -> Iterator[tuple[str, Any, Any, str]]:
-    """Name, values, test for a bad value and remedy, for each part of a ratio."""
-    if isinstance(ratio, Randomized):
-        if ratio.base is not None:
-            yield from _parts(ratio.base, noise[0], position, candidates)
-        draw = jax.vmap(ratio.randomization.sample, in_axes=(0, None, 0))
-        weigh = jax.vmap(ratio.randomization.log_weight, in_axes=(0, None, 0))
-        weights = weigh(draw(noise[1], position, candidates), position, candidates)
-        yield (
-            "the weight of the randomization is",
-            weights,
-            _is_no_ratio,
-            "it must be a number or minus infinity",
-        )
-    elif isinstance(ratio, Carried):
-        name = getattr(ratio.evaluate, "name", "the evaluation")
-        values = jax.vmap(ratio.evaluate)(noise, candidates)
-        yield (
-            f"{name} returned",
-            values,
-            _is_no_ratio,
-            "it must return a number, or minus infinity outside the support",
-        )
-    elif isinstance(ratio, (Estimated, Universal)):
-        noise = noise[0] if isinstance(ratio, Universal) else noise
-        estimates = jax.vmap(ratio.estimator, in_axes=(0, None, 0))(noise, position, candidates)
-        yield (
-            "estimator returned value",
-            estimates.value,
-            _is_no_ratio,
-            "it must be a number or minus infinity",
-        )
-        if isinstance(ratio, Estimated) and ratio.rule.needs_variance:
-            should = "a variance must be finite and non-negative"
-            yield (
-                "estimator returned variance",
-                estimates.variance,
-                lambda v: ~((v >= 0) & (v < np.inf)),
-                should,
-            )
-            yield (
-                "estimator returned bias",
-                estimates.bias,
-                lambda v: ~np.isfinite(v),
-                "a bias must be finite",
-            )
-
-
-def _is_no_ratio(values: Any) -> Any:
-    return ~(values < np.inf)
 
 
 def _width(leg: Info) -> int:
     """How many ratios an update has: more than one in a `Cycle`."""
-    return int(np.prod(leg.is_finite.shape[2:]))
+    return int(np.prod(leg.is_valid.shape[2:]))

@@ -1,18 +1,15 @@
-"""Which driver a kernel needs: compiled, or interpreted where there are black boxes."""
+"""Which engine a kernel needs: the compiled one, or the interpreted one where there are black boxes."""
 
 from __future__ import annotations
 
-from types import ModuleType
 from typing import Any
 
-from lockstep.engine import compiled, interpreted
+from lockstep.engine.compiled import COMPILED
+from lockstep.engine.interface import Engine
+from lockstep.engine.interpreted import INTERPRETED
 from lockstep.host.boxes import is_interpreted
 
 
-def driver_of(kernel: Any) -> ModuleType:
-    """The module whose ``advance(kernel, chain_keys, state, block, cells=, is_thinned=)`` takes a block of steps.
-
-    Both modules have ``init``, ``cells_per_block``, ``compilations``, ``ARRAYS``, ``BEGINNING``, ``TRIAL_STEPS``.
-    A state is all that a chain needs to go on from any step.
-    """
-    return interpreted if is_interpreted(kernel) else compiled
+def engine_of(kernel: Any) -> Engine:
+    """The engine that takes the steps of a kernel."""
+    return INTERPRETED if is_interpreted(kernel) else COMPILED

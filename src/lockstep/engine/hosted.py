@@ -9,24 +9,15 @@ from typing import Any
 import jax
 import numpy as np
 
-from lockstep import proposals
 from lockstep.core.parts import is_key
-from lockstep.core.types import Key, Position, Shape
+from lockstep.core.types import Key, Part, Position, Shape
 from lockstep.estimators.delta import Delta
 from lockstep.estimators.samples import Samples, is_boxed, rows_of
 from lockstep.host.boxes import boxes, is_box
 from lockstep.host.call import ARRAY, calling, sampling
 from lockstep.host.functions import Function, Scalar, as_arrays, as_scalar, explain
 from lockstep.host.generator import RandomKey, as_keys
-from lockstep.ratios import involutions, rules
 
-# Parts that compute with NumPy as well as with JAX; whatever else holds no black box is compiled.
-ON_NUMPY = (
-    *(proposals.Component, proposals.Finite, proposals.RandomWalk, proposals.UniformWalk),
-    *(proposals.Independent, proposals.IndependentNormal, proposals.IndependentUniform),
-    *(involutions.Identity, involutions.Reflection, involutions.Mobius),
-    *(rules.PlugIn, rules.Penalty, rules.PenaltySeries, rules.Corrected),
-)
 METHODS = ("init", "sample", "log_weight", "value")
 
 
@@ -103,7 +94,7 @@ def _apply(part: Any, arguments: tuple[Any, ...], method: str) -> Any:
 
 def _is_compiled(node: Any) -> bool:
     is_callable_part = callable(node) and not jax.tree_util.all_leaves([node])
-    return is_callable_part and not isinstance(node, ON_NUMPY) and not boxes(node)
+    return is_callable_part and not (isinstance(node, Part) and node.computes_on_numpy) and not boxes(node)
 
 
 def _is_straight(node: Any) -> bool:

@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 from lockstep.core.parts import choose, part
-from lockstep.core.types import Info, Key, Position, Proposal, Ratio, Shape, State
+from lockstep.core.types import Info, Kernel, Key, Position, Proposal, Ratio, Shape, State
 from lockstep.host.black_box import replaced
 from lockstep.host.boxes import boxes, map_boxes
 from lockstep.host.callback import on_host
@@ -19,7 +19,7 @@ from lockstep.kernels.metropolis_hastings import MetropolisHastings
 
 
 @part
-class Rejecting:
+class Rejecting(Kernel):
     """A kernel in which a log ratio is minus infinity where a black box raised an exception on the way to it.
 
     Interpreted, the exception is caught. Compiled, the callback notes it in a slot, and the kernel asks there after its
@@ -45,8 +45,8 @@ class Rejecting:
         return choose(has_failed, state, moved), Info(
             info.is_accepted & ~has_failed,
             choose(has_failed, -np.inf, info.log_ratio),
-            info.is_finite | has_failed,
-            None if info.is_violated is None else info.is_violated & ~has_failed,
+            info.is_valid | has_failed,
+            info.is_violated & ~has_failed,
         )
 
     def _interpreted(self, state: State, noise: Any) -> tuple[State, Info]:
@@ -56,11 +56,7 @@ class Rejecting:
             slot = slot_of(self.slot)
             slot.fail(error)
             slot.asked(1)
-        is_violated = np.False_ if getattr(self.ratio, "can_be_violated", False) else None
-        return state, Info(np.False_, np.float64(-np.inf), np.True_, is_violated)
-
-    def step(self, rng_key: Key, state: State) -> tuple[State, Info]:
-        return self.move(state, self.noise(rng_key, state.position))
+        return state, Info(np.False_, np.float64(-np.inf), np.True_)
 
     @property
     def proposal(self) -> Proposal:
@@ -75,8 +71,15 @@ class Rejecting:
         return self.kernel.is_memory_random
 
     @property
+    def remembered(self) -> tuple[Any, ...]:
+        return self.kernel.remembered
+
+    @property
     def exact_when(self) -> str | None:
         return self.kernel.exact_when
+
+    def placed(self, position: Position) -> list[tuple[MetropolisHastings, Position]]:
+        return self.kernel.placed(position)
 
 
 def _ask(slots: np.ndarray, log_ratios: np.ndarray) -> np.ndarray:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from lockstep.coupling.common_noise import CoupledInfo, ShadowedInfo
 from lockstep.engine.bad_ratios import infos
 
 
@@ -48,7 +49,7 @@ class Totals:
         """The totals after a block, whose info holds also what a draw had gathered before it (``past``)."""
         new, old = _counts(info), _counts(past)
         ratios = updates * sum(int(np.prod(leg.is_accepted.shape[2:])) for leg in infos(info))
-        bad = ratios - (new["finite"] - old.get("finite", 0))
+        bad = ratios - (new["valid"] - old.get("valid", 0))
         return Totals(
             self.updates + updates,
             self.ratios + ratios,
@@ -89,9 +90,9 @@ def _counts(info: Any) -> dict[str, Any]:
         return {}
     counts: dict[str, Any] = {
         "accepted": sum(int(leg.is_accepted.sum()) for leg in infos(info)),
-        "finite": sum(int(leg.is_finite.sum()) for leg in infos(info)),
+        "valid": sum(int(leg.is_valid.sum()) for leg in infos(info)),
     }
-    if hasattr(info, "marks"):
+    if isinstance(info, (CoupledInfo, ShadowedInfo)):
         counts |= {"marks": int(info.marks.sum()), "gaps": float(info.gaps.sum())}
     return counts
 

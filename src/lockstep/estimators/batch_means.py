@@ -9,7 +9,7 @@ import numpy as np
 
 from lockstep.core.arguments import shapes, whole
 from lockstep.core.parts import part, static
-from lockstep.core.types import Array, Estimate, Key, Position, Shape
+from lockstep.core.types import Array, Estimate, Estimator, Key, Position, Shape
 from lockstep.estimators.delta import Delta, delta_of
 from lockstep.estimators.mean import average, average_of
 from lockstep.estimators.samples import Pooled, Samples, mean_of, moments
@@ -19,14 +19,12 @@ from lockstep.host.functions import Function, wrapped
 
 
 @part
-class BatchMeans:
+class BatchMeans(Estimator):
     """The average of ``count`` dependent samples; cumulants from the averages of ``batches`` consecutive batches."""
 
     samples: Samples
     delta: Delta | None
     batches: int = static()
-
-    has_variance = True
 
     @property
     def count(self) -> int:

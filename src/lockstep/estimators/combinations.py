@@ -10,20 +10,19 @@ import numpy as np
 
 from lockstep.core.arguments import is_number
 from lockstep.core.parts import is_concrete, part
-from lockstep.core.types import Array, Estimate, Key, Position, Shape
-from lockstep.estimators.samples import Pooled, influences, pooled, require_estimator, taken
+from lockstep.core.types import Array, Estimate, Estimator, Key, Position, Shape
+from lockstep.estimators.samples import Pooled, as_estimator, influences, pooled, taken, with_count
 from lockstep.host.functions import Scalar, wrapped
 
 
 @part
-class KnownVariance:
+class KnownVariance(Estimator):
     """Another estimator's value, with a variance that is known rather than estimated."""
 
-    estimator: Any
+    estimator: Estimator
     variance: Any
     factor: float = 1.0
 
-    has_variance = True
     is_variance_known = True
 
     @property
@@ -52,7 +51,7 @@ class KnownVariance:
     def with_count(self, count: int) -> KnownVariance:
         """The same with another number of samples; the variance is taken to fall as 1/m."""
         return KnownVariance(
-            self.estimator.with_count(count), self.variance, self.factor * self.estimator.count / count
+            with_count(self.estimator, count), self.variance, self.factor * self.estimator.count / count
         )
 
 
@@ -73,7 +72,7 @@ def known_variance(estimator: Any, variance: Any) -> KnownVariance:
     >>> noisy = ls.estimators.mean(lambda key, position, candidate: candidate - position + jr.normal(key), count=32)
     >>> exact = ls.penalty(ls.estimators.known_variance(noisy, 1 / 32), ls.RandomWalk(1.0))
     """
-    require_estimator(estimator, "estimator")
+    estimator = as_estimator(estimator, "estimator")
     if callable(variance):
         return KnownVariance(estimator, wrapped(Scalar, variance, "variance of known_variance"))
     if is_concrete(variance) and not (is_number(variance) and 0 <= variance < np.inf):
@@ -82,22 +81,28 @@ def known_variance(estimator: Any, variance: Any) -> KnownVariance:
 
 
 @part
-class TwoSided:
+class TwoSided(Estimator):
     """``(forward - reverse)/2`` from two independent estimates."""
 
-    estimator: Any
+    estimator: Estimator
+
+    sides = 2
 
     @property
     def count(self) -> int:
         return self.estimator.count
 
     @property
+    def batches(self) -> int:
+        return self.estimator.batches
+
+    @property
     def has_variance(self) -> bool:
-        return getattr(self.estimator, "has_variance", True)
+        return self.estimator.has_variance
 
     @property
     def is_variance_known(self) -> bool:
-        return getattr(self.estimator, "is_variance_known", False)
+        return self.estimator.is_variance_known
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> tuple[Any, Any]:
         return _twice(self.estimator, self.estimator, key, position, shape)
@@ -122,7 +127,7 @@ class TwoSided:
 
     def with_count(self, count: int) -> TwoSided:
         """The same with another number of samples on each side."""
-        return TwoSided(self.estimator.with_count(count))
+        return TwoSided(with_count(self.estimator, count))
 
 
 def two_sided(estimator: Any) -> TwoSided:
@@ -135,16 +140,16 @@ def two_sided(estimator: Any) -> TwoSided:
     --------
     lockstep.check.symmetry : tells whether an estimator needs this.
     """
-    require_estimator(estimator, "estimator")
+    estimator = as_estimator(estimator, "estimator")
     return TwoSided(estimator)
 
 
 @part
-class Difference:
+class Difference(Estimator):
     """The estimate at the candidate minus an independent one at the position."""
 
-    at_position: Any
-    at_candidate: Any
+    at_position: Estimator
+    at_candidate: Estimator
 
     @property
     def count(self) -> int:
@@ -152,11 +157,11 @@ class Difference:
 
     @property
     def has_variance(self) -> bool:
-        return all(getattr(side, "has_variance", True) for side in (self.at_position, self.at_candidate))
+        return self.at_position.has_variance and self.at_candidate.has_variance
 
     @property
     def is_variance_known(self) -> bool:
-        return all(getattr(side, "is_variance_known", False) for side in (self.at_position, self.at_candidate))
+        return self.at_position.is_variance_known and self.at_candidate.is_variance_known
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> tuple[Any, Any]:
         return _twice(self.at_position, self.at_candidate, key, position, shape)
@@ -184,7 +189,7 @@ class Difference:
 
     def with_count(self, count: int) -> Difference:
         """The same with another number of samples on each side."""
-        return Difference(self.at_position.with_count(count), self.at_candidate.with_count(count))
+        return Difference(with_count(self.at_position, count), with_count(self.at_candidate, count))
 
 
 def difference(at_position: Any, at_candidate: Any) -> Difference:
@@ -201,9 +206,7 @@ def difference(at_position: Any, at_candidate: Any) -> Difference:
     The difference of two logs of unbiased estimates is not the log of an unbiased ratio; `pseudo_marginal` is the exact
     way to use those.
     """
-    require_estimator(at_position, "at_position")
-    require_estimator(at_candidate, "at_candidate")
-    return Difference(at_position, at_candidate)
+    return Difference(as_estimator(at_position, "at_position"), as_estimator(at_candidate, "at_candidate"))
 
 
 def halves(forward: Estimate, reverse: Estimate) -> Estimate:

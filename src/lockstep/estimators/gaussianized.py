@@ -8,13 +8,13 @@ import numpy as np
 
 from lockstep.core.arguments import positive, whole
 from lockstep.core.parts import part, static, vectorize
-from lockstep.core.types import Array, Estimate, Key, Position, Shape
+from lockstep.core.types import Array, Estimate, Estimator, Key, Position, Shape
 from lockstep.host.draws import draw_bulk
 from lockstep.host.functions import Function, Scalar, wrapped
 
 
 @part
-class Gaussianized:
+class Gaussianized(Estimator):
     """``y = D + √variance · score(noise)``, a score that is standard normal."""
 
     difference: Scalar
@@ -23,7 +23,6 @@ class Gaussianized:
     draw: Any
     count: int = static()
 
-    has_variance = True
     is_variance_known = True
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Array:

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 from lockstep.core.parts import choose, namespace, part
-from lockstep.core.types import Array, Estimate, Key, Position, Shape
+from lockstep.core.types import Array, Estimate, Estimator, Key, Position, Shape
 from lockstep.estimators.samples import (
     Moments,
     Pooled,
@@ -24,7 +24,7 @@ from lockstep.host.moments import FEW, log_of_few, moments_of_few
 
 
 @part
-class LogMeanExp:
+class LogMeanExp(Estimator):
     """``D̂ = log(average of e^{log w_i})``.
 
     With relative weights r_i = w_i/average and their variance s²: bias = -s²/(2m), variance = s²/m,
@@ -116,4 +116,4 @@ def log_mean_exp(log_weight: Any, count: int, draw: Any = None) -> LogMeanExp:
     """
     if log_weight is None:
         raise TypeError("log_weight of log_mean_exp must be a function (noise, position, candidate); got None")
-    return LogMeanExp(samples_of(Scalar, log_weight, count, draw, "log_mean_exp"))
+    return LogMeanExp(samples_of(Scalar, log_weight, count, draw, "log_mean_exp", "log_weight"))

@@ -8,7 +8,7 @@ import jax
 import numpy as np
 
 from lockstep.core.parts import part
-from lockstep.core.types import Array, Estimate, Key, Position, Shape
+from lockstep.core.types import Array, Estimate, Estimator, Key, Position, Shape
 from lockstep.estimators.samples import (
     Moments,
     Pooled,
@@ -28,7 +28,7 @@ ZERO = np.float64(0.0)
 
 
 @part
-class Mean:
+class Mean(Estimator):
     """``D̂`` = average of the samples: unbiased, variance s²/m, third cumulant k₃/m²."""
 
     samples: Samples

@@ -9,7 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lockstep.core.arguments import is_array, require_protocol, shapes, whole
+from lockstep.core.adopt import adopted
+from lockstep.core.arguments import is_array, shapes, whole
 from lockstep.core.parts import part, static
 from lockstep.core.types import Array, Estimate, Estimator, Key, Position, Shape
 from lockstep.host.black_box import BlackBox, see_sample
@@ -115,7 +116,7 @@ def is_on_host(noise: Any) -> bool:
 
 def is_boxed(function: Any) -> bool:
     """Whether a wrapped function is a black box."""
-    return isinstance(getattr(function, "function", None), BlackBox)
+    return isinstance(function, (Function, Scalar)) and isinstance(function.function, BlackBox)
 
 
 def all_samples(function: Any, count: int, arguments: tuple[Any, ...]) -> Any:
@@ -165,13 +166,15 @@ class Pooled(NamedTuple):
     third: Array
 
 
-def pooled(estimator: Any, noise: Any, position: Position, candidate: Position, each: Estimate | None = None) -> Pooled:
+def pooled(
+    estimator: Estimator, noise: Any, position: Position, candidate: Position, each: Estimate | None = None
+) -> Pooled:
     """One estimate from K times as many samples: those of K estimates, whose noise has a leading axis.
 
     An estimator of a user's own may do without a ``pooled``: the average of its estimates stands in, less the bias that
     they state, with the cumulants that the spread of the estimates tells. ``each``: the K estimates, if known.
     """
-    if hasattr(estimator, "pooled"):
+    if estimator.pooled is not None:
         return estimator.pooled(noise, position, candidate)
     if each is None:
         each = jax.vmap(estimator, in_axes=(0, None, None))(noise, position, candidate)
@@ -182,23 +185,35 @@ def pooled(estimator: Any, noise: Any, position: Position, candidate: Position, 
     return Pooled(Estimate(value, bias / total, values.variance / total, third, total), each.value - values.mean, third)
 
 
-def taken(estimator: Any, key: Key, position: Position, candidate: Position, estimates: int) -> tuple[Any, Any]:
+def taken(
+    estimator: Estimator, key: Key, position: Position, candidate: Position, estimates: int
+) -> tuple[Estimator, Any]:
     """An estimator whose noise is its samples, and these, for so many estimates.
 
     What is computed from them afterwards calls no function of a user's. An estimator of a user's own may do without a
     ``taken``: it comes back as it is, with its noise.
     """
-    if hasattr(estimator, "taken"):
+    if estimator.taken is not None:
         return estimator.taken(key, position, candidate, estimates)
     return estimator, estimator.noise(key, position, (estimates,))
 
 
-def influences(estimator: Any, samples: Any, position: Position, candidate: Position) -> Array:
+def with_count(estimator: Estimator, count: int) -> Estimator:
+    """The same estimator with another number of samples, or an error if it cannot have that."""
+    if estimator.with_count is None:
+        raise TypeError(
+            f"estimator {estimator!r} has no with_count(count), a method that returns the same estimator with another "
+            f"number of samples; give it one"
+        )
+    return estimator.with_count(count)
+
+
+def influences(estimator: Estimator, samples: Any, position: Position, candidate: Position) -> Array:
     """What each sample adds to the linear part of an estimate, from the samples of K; one NaN if that is not known.
 
     The linear part of an estimate is the average of these over its samples.
     """
-    if hasattr(estimator, "influences"):
+    if estimator.influences is not None:
         return estimator.influences(samples, position, candidate)
     return jnp.full(1, jnp.nan)
 
@@ -209,25 +224,26 @@ def influences_of_singles(estimator: Any, samples: Array, position: Position, ca
     return estimator.with_count(1).pooled(singles, position, candidate).linear
 
 
-def require_estimator(estimator: Any, name: str) -> None:
-    """Refuse what is no estimator; a proposal has its methods, but takes one argument less."""
+def as_estimator(estimator: Any, name: str) -> Estimator:
+    """Adopt an estimator; a user's proposal has its methods, but takes one argument less."""
     remedy = "an estimator such as ls.estimators.mean(sample, count)"
-    require_protocol(estimator, Estimator, name, remedy)
+    found = adopted(estimator, Estimator, name, remedy)
     if jax.tree_util.all_leaves([estimator]):
         raise TypeError(f"{name} is {estimator!r}, which is no pytree; decorate its class with ls.part")
     if arity(estimator) == 2:
         raise TypeError(f"{name} must be {remedy}; got {estimator!r}: are the arguments in the right order?")
+    return found
 
 
-def samples_of(kind: Any, sample: Any, count: int, draw: Any, name: str) -> Samples:
-    """Check and wrap what a user gave an estimator."""
+def samples_of(kind: Any, sample: Any, count: int, draw: Any, name: str, argument: str = "sample") -> Samples:
+    """Check and wrap what a user gave an estimator, which calls its sample by the name of an ``argument``."""
     if sample is None and draw is None:
         raise ValueError(
             f"sample of {name} is None and there is no draw; give a sample function, or a draw(key, count) whose draws "
             f"are the samples"
         )
     return Samples(
-        None if sample is None else wrapped(kind, sample, f"sample of {name}"),
+        None if sample is None else wrapped(kind, sample, f"{argument} of {name}"),
         None if draw is None else wrapped(Function, draw, f"draw of {name}"),
         whole(count, f"count of {name}", 1),
     )

@@ -7,7 +7,7 @@ from typing import Any
 import jax
 
 from lockstep.core.parts import part
-from lockstep.core.types import Array, Estimate, Key, Position, Shape
+from lockstep.core.types import Array, Estimate, Estimator, Key, Position, Shape
 from lockstep.estimators.delta import Delta, delta_of
 from lockstep.estimators.samples import Pooled, Samples, influences_of_singles, is_boxed, samples_of
 from lockstep.host.boxes import called_back
@@ -15,7 +15,7 @@ from lockstep.host.functions import Function
 
 
 @part
-class Smooth:
+class Smooth(Estimator):
     """``D̂ = g(average of W₁..W_m)``, with the cumulants of `Delta`."""
 
     samples: Samples

@@ -10,13 +10,15 @@ import numpy as np
 
 from lockstep.core.arguments import real_numbers, whole
 from lockstep.core.parts import part, static
-from lockstep.core.types import Array, Estimate, Key, Position, Shape
+from lockstep.core.types import Array, Estimate, Estimator, Key, Position, Shape
 from lockstep.estimators.mean import average
 from lockstep.estimators.samples import moments
 from lockstep.host.functions import Scalar, wrapped
-from lockstep.subsampling.mode import Mode, find_mode, prior_of
+from lockstep.subsampling.mode import Mode, find_mode
+from lockstep.subsampling.prior import prior_of, require_order
 from lockstep.subsampling.rows import Rows, as_rows, draw_indices, widened
-from lockstep.subsampling.surrogates import Taylor, change_of_all, change_of_row
+from lockstep.subsampling.scatter import Scattered
+from lockstep.subsampling.surrogates import Control, Taylor, change_of_all, change_of_row
 
 MOST_BYTES_IN_NOISE = 2**13  # of the rows of one update; larger ones are gathered when they are used
 
@@ -27,12 +29,12 @@ class Unfitted:
 
 
 @part
-class Subsample:
+class Subsample(Estimator):
     """``D̂`` = log prior and surrogate exactly, plus N times the average remainder of ``count`` rows."""
 
+    log_prior: Scalar
     log_likelihood: Scalar
     rows: Rows
-    log_prior: Scalar
     control: Any
     cumulative: Any  # of the rows' probabilities; None if they are equal
     count: int = static()
@@ -77,19 +79,23 @@ class Subsample:
     def with_count(self, count: int) -> Subsample:
         """The same estimator with another number of rows."""
         count = whole(count, "count", 1)
-        return Subsample(self.log_likelihood, self.rows, self.log_prior, self.control, self.cumulative, count)
+        return Subsample(self.log_prior, self.log_likelihood, self.rows, self.control, self.cumulative, count)
 
-    def fit(self, position: Position, progress: bool | None = None) -> tuple[Subsample, Position]:
-        """With the Taylor expansion at the mode that is found from ``position``, and the mode."""
+    def fit(self, position: Position, progress: bool | None = None) -> tuple[Subsample, Any]:
+        """With the Taylor expansion at the mode that is found from ``position``, and the surroundings of the mode."""
         if not isinstance(self.control, Unfitted):
             return self, position
-        mode = find_mode(self.log_likelihood, self.rows, position, self.log_prior, progress)
-        return self.at_mode(mode), mode.position
+        mode = find_mode(self.log_prior, self.log_likelihood, self.rows, position, progress)
+        return self.at_mode(mode), self.starts(mode)
 
     def at_mode(self, mode: Mode) -> Subsample:
         """The same estimator with the Taylor expansion at a mode that is known."""
         control = Taylor(mode.center, mode.likelihood.gradient, mode.likelihood.hessian)
-        return Subsample(self.log_likelihood, self.rows, self.log_prior, control, self.cumulative, self.count)
+        return Subsample(self.log_prior, self.log_likelihood, self.rows, control, self.cumulative, self.count)
+
+    def starts(self, mode: Mode) -> Scattered:
+        """Where chains may begin, around a mode of this posterior."""
+        return Scattered(mode, self.log_prior, self.log_likelihood, self.rows)
 
     def _require_fit(self) -> None:
         if isinstance(self.control, Unfitted):
@@ -110,10 +116,10 @@ class Subsample:
 
 
 def subsample(
+    log_prior: Any,
     log_likelihood: Any,
-    data: Any,
-    count: int,
-    log_prior: Any = None,
+    data: Any = None,
+    count: int | None = None,
     control: Any = "taylor",
     initial: Position | None = None,
     weights: Any = None,
@@ -126,6 +132,8 @@ def subsample(
 
     Parameters
     ----------
+    log_prior
+        ``log_prior(theta)``; None for a flat one.
     log_likelihood
         ``log_likelihood(theta, row)`` of one row.
     data
@@ -133,14 +141,12 @@ def subsample(
         (``numpy.load(..., mmap_mode="r")``) stay on disk: only the rows in use are read.
     count
         How many rows m an estimate takes.
-    log_prior
-        ``log_prior(theta)``; flat if left out.
     control
         ``"taylor"``: q is the second-order expansion of ℓ at the mode of the posterior. None: no surrogate, and an
         estimate so noisy that only short steps can be taken. Or a `lockstep.subsampling.Surrogate` of your own.
     initial
         A position from which the mode is searched at once. If left out, `lockstep.sample` searches it from its own
-        initial position, and begins its chains there.
+        initial position, and begins its chains around it.
     weights
         Positive numbers, one a row: rows are drawn with probabilities proportional to them. It pays where few rows
         make most of the remainder (covariates with heavy tails).
@@ -156,17 +162,18 @@ def subsample(
     >>> def log_likelihood(theta, row):
     ...     logit = jnp.dot(row["x"], theta)
     ...     return row["y"] * logit - jnp.logaddexp(0.0, logit)
-    >>> estimator = ls.estimators.subsample(log_likelihood, {"x": x, "y": y}, count=32)
+    >>> estimator = ls.estimators.subsample(None, log_likelihood, {"x": x, "y": y}, count=32)
     >>> kernel = ls.corrected(estimator, ls.RandomWalk(0.05))  # for ls.sample(kernel, np.zeros(2))
 
     See Also
     --------
-    lockstep.kernels.subsampled : a whole kernel, with a proposal that suits.
+    lockstep.subsampled : a whole kernel, with a proposal that suits.
 
     References
     ----------
     Bardenet, Doucet and Holmes (2017), JMLR 18; Quiroz, Kohn, Villani and Tran (2019), JASA 114.
     """
+    require_order(log_likelihood, "ls.estimators.subsample(log_prior, log_likelihood, data, count)")
     likelihood, rows = wrapped(Scalar, log_likelihood, "log_likelihood"), as_rows(data)
     count = whole(count, "count of subsample", 1)
     if count > rows.size:
@@ -174,16 +181,16 @@ def subsample(
             f"count of subsample is {count:,}, but the data have only {rows.size:,} rows; take fewer, or use "
             f"ls.standard with the sum over all rows"
         )
-    estimator = Subsample(likelihood, rows, prior_of(log_prior), _control(control), _cumulative(weights, rows), count)
+    estimator = Subsample(prior_of(log_prior), likelihood, rows, _control(control), _cumulative(weights, rows), count)
     return estimator if initial is None else estimator.fit(initial, progress)[0]
 
 
 def _control(control: Any) -> Any:
     if isinstance(control, str) and control == "taylor":
         return Unfitted()
-    if control is None or (hasattr(control, "of_row") and hasattr(control, "of_all")):
+    if control is None or isinstance(control, Control):
         return control
-    raise ValueError(
+    raise (ValueError if isinstance(control, str) else TypeError)(
         f"control of subsample is {control!r}; it must be 'taylor', None, or a surrogate, "
         f"ls.subsampling.Surrogate(row, total)"
     )

@@ -116,10 +116,13 @@ def as_function(function: Any, name: str) -> Any:
     return function
 
 
+class Wrapped:
+    """A function that is made of wrapped ones, so that it needs no wrapping."""
+
+
 def wrapped(kind: type[T], function: Any, name: str) -> T:
-    """A user's function as a `Function` or a `Scalar`, wrapped once; sums of such are ``is_wrapped`` already."""
-    is_wrapped = isinstance(function, kind) or getattr(function, "is_wrapped", False)
-    return function if is_wrapped else kind(function, name)  # type: ignore[call-arg]
+    """A user's function as a `Function` or a `Scalar`, wrapped once."""
+    return function if isinstance(function, (kind, Wrapped)) else kind(function, name)  # type: ignore[call-arg, return-value]
 
 
 @part

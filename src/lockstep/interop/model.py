@@ -10,6 +10,7 @@ import numpy as np
 
 from lockstep.core.precision import double_precision
 from lockstep.core.types import Position
+from lockstep.results.run import Run
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -24,7 +25,7 @@ class _Model:
         Positions are dictionaries of arrays (chains, draws, ...); a `lockstep.Run` keeps all else, so that its
         ``to_datatree()`` and ``summary()`` speak of the model's parameters.
         """
-        is_run = hasattr(run, "positions")
+        is_run = isinstance(run, Run)
         positions = run.positions if is_run else run
         with double_precision():
             constrained = jax.jit(jax.vmap(jax.vmap(self.constrain_one)))(positions)
@@ -42,16 +43,16 @@ class RowModel(_Model):
 
     Attributes
     ----------
-    log_likelihood, data, log_prior
+    log_prior, log_likelihood, data
         As `lockstep.estimators.subsample` takes them; positions are unconstrained, and the prior has the Jacobian of
         that.
     initial
         A position to start from.
     """
 
+    log_prior: Any
     log_likelihood: Any
     data: Any
-    log_prior: Any
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)

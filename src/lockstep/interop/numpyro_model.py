@@ -85,7 +85,7 @@ def numpyro(model: Any, *args: Any, shared: tuple[str, ...] = (), **kwargs: Any)
     Returns
     -------
     RowModel
-        With ``initial``, ``log_likelihood``, ``data`` and ``log_prior`` for unconstrained positions, dictionaries by
+        With ``initial``, ``log_prior``, ``log_likelihood`` and ``data`` for unconstrained positions, dictionaries by
         the names of the sites, and ``constrain(run)``, which takes a run to the constrained parameters.
 
     Examples
@@ -124,9 +124,9 @@ def numpyro(model: Any, *args: Any, shared: tuple[str, ...] = (), **kwargs: Any)
             initial=initial,
             constrain_one=constrain,
             name=getattr(model, "__name__", "model"),
+            log_prior=Prior(one_row, call, observed),
             log_likelihood=RowLikelihood(call, observed),
             data=data,
-            log_prior=Prior(one_row, call, observed),
         )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from lockstep.core.parts import choose, part, static
-from lockstep.core.types import Array, Key, Position, Proposal, Shape
+from lockstep.core.types import Array, Evaluation, Key, Position, Proposal, Shape
 from lockstep.host.boxes import returning
 from lockstep.host.draws import draw_each
 from lockstep.host.functions import Function, Scalar, arity, wrapped
@@ -18,7 +18,7 @@ from lockstep.ratios.randomizations import simulated
 
 
 @part
-class Auxiliary:
+class Auxiliary(Evaluation):
     """``log p(θ) + log L(θ, d) + log f(x) - log L(θ, x)``, x drawn at θ."""
 
     posterior: Posterior
@@ -35,6 +35,10 @@ class Auxiliary:
         "is normalised (up to a constant if it does not depend on theta)"
     )
     when_stuck = "take an auxiliary density closer to the likelihood of the data, or ls.exchange"
+
+    @property
+    def is_of_keys(self) -> bool:
+        return self.draw is None
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
         return draw_each(self.draw, key, shape)

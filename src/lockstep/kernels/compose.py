@@ -10,14 +10,14 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from lockstep.core.arguments import real_numbers, require_protocol
+from lockstep.core.adopt import adopted
+from lockstep.core.arguments import real_numbers
 from lockstep.core.parts import choose, is_alike, is_concrete, part, set_field, static
 from lockstep.core.types import Array, Kernel, Key, Memory, Position, Shape, State
-from lockstep.ratios import Carried, Estimated, Randomized, Universal
 
 
 @part
-class Cycle:
+class Cycle(Kernel):
     """Apply kernels one after the other, each to the state that the one before has left.
 
     *Exact when* every kernel is, for the same target.
@@ -61,16 +61,13 @@ class Cycle:
             infos.append(info)
         return state, jax.tree.map(_stack, *infos)
 
-    def step(self, rng_key: Key, state: State) -> tuple[State, Any]:
-        return self.move(state, self.noise(rng_key, state.position))
-
-    is_memory_random = property(lambda self: _is_any_random(self.kernels))
     exact_when = property(lambda self: _all_exact(self.kernels))
-    ratios = property(lambda self: _ratios(self.kernels))
+    remembered = property(lambda self: _remembered(self.kernels))
+    applications = property(lambda self: (1.0,) * len(self.kernels))
 
 
 @part
-class Mixture:
+class Mixture(Kernel):
     """Apply one of several kernels, chosen at random with fixed weights, whatever the state.
 
     *Exact when* every kernel is, for the same target. Memory is shared as in `Cycle`.
@@ -120,12 +117,9 @@ class Mixture:
             result = choose(choice == index, _move_one(self, kernel, state, kernel_noise), result)
         return result
 
-    def step(self, rng_key: Key, state: State) -> tuple[State, Any]:
-        return self.move(state, self.noise(rng_key, state.position))
-
-    is_memory_random = property(lambda self: _is_any_random(self.kernels))
     exact_when = property(lambda self: _all_exact(self.kernels))
-    ratios = property(lambda self: _ratios(self.kernels))
+    remembered = property(lambda self: _remembered(self.kernels))
+    applications = property(lambda self: self.weights)
 
 
 def _stack(*leaves: Array) -> Array:
@@ -135,33 +129,23 @@ def _stack(*leaves: Array) -> Array:
 def _kernels(kernels: Any, name: str) -> tuple[Kernel, ...]:
     kernels = tuple(kernels) if isinstance(kernels, (list, tuple)) else (kernels,)
     if not kernels:
-        raise ValueError(f"{name} needs at least one kernel; got none")
-    for kernel in kernels:
-        require_protocol(kernel, Kernel, f"each of the kernels of {name}", "a kernel such as ls.standard(...)")
-        if getattr(kernel, "is_coupling", False):
-            raise TypeError(f"{name} cannot be made of a {type(kernel).__name__}; compose the kernels that it couples")
-    return kernels
+        raise ValueError(f"kernels of {name} is empty; it needs at least one kernel")
+    remedy = "a kernel such as ls.standard(...)"
+    found = tuple(adopted(kernel, Kernel, f"each of the kernels of {name}", remedy) for kernel in kernels)
+    for kernel in found:
+        if kernel.is_coupling:
+            raise TypeError(f"{name} cannot be made of a {kernel.name}; compose the kernels that it couples")
+    return found
 
 
-def _ratios(kernels: tuple[Any, ...]) -> list[Any]:
-    return [
-        ratio for kernel in kernels for ratio in getattr(kernel, "ratios", None) or [getattr(kernel, "ratio", kernel)]
-    ]
+def _remembered(kernels: tuple[Kernel, ...]) -> tuple[Any, ...]:
+    return tuple(itertools.chain.from_iterable(kernel.remembered for kernel in kernels))
 
 
-def _remembered(ratio: Any) -> Any:
-    """What makes the memory of a ratio: two ratios with equal ones remember the same number."""
-    if isinstance(ratio, Randomized):
-        return () if ratio.base is None else _remembered(ratio.base)
-    if isinstance(ratio, (Estimated, Universal)):
-        return ()
-    return (ratio.evaluate, ratio.correlation) if isinstance(ratio, Carried) else ratio
-
-
-def _share_memory(kernels: tuple[Any, ...], name: str) -> bool:
-    first, *others = (_remembered(ratio) for ratio in _ratios(kernels))
+def _share_memory(kernels: tuple[Kernel, ...], name: str) -> bool:
+    first, *others = _remembered(kernels)
     is_shared = all(_is_same(first, other) for other in others)
-    if not is_shared and _is_any_random(kernels):
+    if not is_shared and any(kernel.is_memory_random for kernel in kernels):
         raise ValueError(
             f"{name}: a kernel that remembers a random estimate (pseudo-marginal, auxiliary variable) can only be "
             f"composed with kernels that carry the very same estimate; give each the same log_estimate and draw"
@@ -177,25 +161,19 @@ def _is_same(first: Any, second: Any) -> bool:
     )
 
 
-def _is_any_random(kernels: tuple[Any, ...]) -> bool:
-    return any(getattr(kernel, "is_memory_random", True) for kernel in kernels)
-
-
-def _all_exact(kernels: tuple[Any, ...]) -> str | None:
-    conditions = [getattr(kernel, "exact_when", None) for kernel in kernels]
+def _all_exact(kernels: tuple[Kernel, ...]) -> str | None:
+    conditions = [kernel.exact_when for kernel in kernels]
     if None in conditions:
         return None
     special = list(dict.fromkeys(str(c) for c in conditions if c != "always"))
     return "; and ".join(special) or "always"
 
 
-def _initial_memory(composed: Any, position: Position, key: Key | None) -> Memory:
+def _initial_memory(composed: Cycle | Mixture, position: Position, key: Key | None) -> Memory:
     return composed.kernels[0].init(position, key).memory if composed.is_memory_shared else ()
 
 
-def _move_one(composed: Any, kernel: Any, state: State, noise: Any) -> tuple[State, Any]:
+def _move_one(composed: Cycle | Mixture, kernel: Kernel, state: State, noise: Any) -> tuple[State, Any]:
     start = state if composed.is_memory_shared else kernel.init(state.position)
     moved, info = kernel.move(start, noise)
-    if info.is_violated is None and any(isinstance(ratio, Universal) for ratio in composed.ratios):
-        info = info._replace(is_violated=np.bool_(False))
     return (moved if composed.is_memory_shared else State(moved.position, ())), info

@@ -5,18 +5,19 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from lockstep.core.parts import part
-from lockstep.core.types import Position
+from lockstep.core.types import Kernel, Position
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
+from lockstep.subsampling.scatter import Scattered
 
 
 @part
-class Delayed:
+class Delayed(Kernel):
     """A recipe for a kernel: `lockstep.sample` makes the kernel from its initial position."""
 
     recipe: Any
 
-    def fit(self, position: Position, progress: bool | None = None) -> tuple[MetropolisHastings, Position]:
-        """The kernel, and the mode at which its chains are to begin."""
+    def fit(self, position: Position, progress: bool | None = None) -> tuple[MetropolisHastings, Scattered]:
+        """The kernel, and the surroundings of the mode, where its chains are to begin."""
         return self.recipe(position, progress)
 
     def _refuse(self, *arguments: Any, **options: Any) -> NoReturn:

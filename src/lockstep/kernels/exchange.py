@@ -8,7 +8,7 @@ from lockstep.core.arguments import whole
 from lockstep.core.parts import part
 from lockstep.core.types import Array, Position, Proposal, Randomization
 from lockstep.host.boxes import returning
-from lockstep.host.functions import Function, Scalar, wrapped
+from lockstep.host.functions import Function, Scalar, Wrapped, wrapped
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.ratios import Carried, Exactly, Randomized
 from lockstep.ratios.inner_chains import InnerChain
@@ -16,7 +16,7 @@ from lockstep.ratios.randomizations import AuxiliaryData, observed
 
 
 @part
-class Posterior:
+class Posterior(Wrapped):
     """Log prior plus unnormalised log likelihood of the data."""
 
     log_prior: Scalar
@@ -24,7 +24,6 @@ class Posterior:
     data: Any
 
     name = "log_prior + log_likelihood"
-    is_wrapped = True
 
     def __call__(self, position: Position) -> Array:
         return self.log_prior(position) + self.log_likelihood(position, self.data)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from lockstep.core.arguments import require_protocol
-from lockstep.core.parts import choose, is_alike, part
-from lockstep.core.types import Info, Key, Noise, Position, Proposal, Ratio, Shape, State
+from lockstep.core.adopt import adopted
+from lockstep.core.parts import choose, is_alike, part, set_field
+from lockstep.core.types import Info, Kernel, Key, Noise, Position, Proposal, Ratio, Shape, State
 
 
 @part
-class MetropolisHastings:
+class MetropolisHastings(Kernel):
     """Propose a candidate, accept it iff ``noise.accept <= log_ratio < inf``.
 
     Every algorithm of the package is this step with another `Ratio`. ``noise`` draws everything random, ``move`` is a
@@ -24,8 +26,9 @@ class MetropolisHastings:
     ratio: Ratio
 
     def __post_init__(self) -> None:
-        require_protocol(self.proposal, Proposal, "proposal", "a proposal such as ls.RandomWalk(scale)")
-        require_protocol(self.ratio, Ratio, "ratio", "a ratio such as the `.ratio` of a kernel")
+        remedy = "a proposal such as ls.RandomWalk(scale)"
+        set_field(self, "proposal", adopted(self.proposal, Proposal, "proposal", remedy))
+        set_field(self, "ratio", adopted(self.ratio, Ratio, "ratio", "a ratio such as the `.ratio` of a kernel"))
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Noise:
         """The noise of an array of updates; uses only the shape of ``position``."""
@@ -43,7 +46,7 @@ class MetropolisHastings:
         """
         if key is None and self.is_memory_random:
             raise ValueError(
-                f"init needs a key: {type(self.ratio).__name__} remembers a random estimate; call init(position, key)"
+                f"init needs a key: {self.ratio.name} remembers a random estimate; call init(position, key)"
             )
         noise = self.ratio.noise(key, position) if key is not None else None
         return State(position, self.ratio.init(noise, position))
@@ -57,29 +60,46 @@ class MetropolisHastings:
         if not isinstance(accept, np.generic):
             _require_alike(candidate, position)
         # RATIO of the candidate to the position.
-        log_ratio, candidate_memory, *broken = self.ratio(ratio_noise, position, memory, candidate, log_proposal_ratio)
+        decision = self.ratio(ratio_noise, position, memory, candidate, log_proposal_ratio)
+        log_ratio, candidate_memory, is_violated = decision
         if type(log_ratio) is not np.float64 and np.ndim(log_ratio):
             raise ValueError(f"ratio returned a log ratio of shape {np.shape(log_ratio)}; it must be one number")
         # ACCEPT: neither a NaN nor plus infinity decides anything; both are refused, and counted. A chain that took a
         # candidate of infinite density would never leave it.
-        is_finite = log_ratio < np.inf
-        is_accepted = (accept <= log_ratio) & is_finite
+        is_valid = log_ratio < np.inf
+        is_accepted = (accept <= log_ratio) & is_valid
         next_state = choose(is_accepted, State(candidate, candidate_memory), state)
-        return next_state, Info(is_accepted, log_ratio, is_finite, *broken)
-
-    def step(self, rng_key: Key, state: State) -> tuple[State, Info]:
-        """One update with the noise of ``rng_key``."""
-        return self.move(state, self.noise(rng_key, state.position))
+        return next_state, Info(is_accepted, log_ratio, is_valid, is_violated)
 
     @property
     def is_memory_random(self) -> bool:
-        """Whether what the ratio remembers is a random estimate."""
-        return getattr(self.ratio, "is_memory_random", True)
+        return self.ratio.is_memory_random
+
+    @property
+    def remembered(self) -> tuple[Any, ...]:
+        return (self.ratio.remembered,)
 
     @property
     def exact_when(self) -> str | None:
         """The conditions under which the kernel is exact; None for an approximate one."""
-        return getattr(self.ratio, "exact_when", None)
+        return self.ratio.exact_when
+
+    @property
+    def error(self) -> str | None:
+        return self.ratio.error
+
+    @property
+    def when_stuck(self) -> str:
+        """What helps chains that stick: what the ratio says of itself, and another proposal."""
+        steps = "take smaller steps"
+        if self.proposal.is_independent:
+            steps = "take candidates from a law closer to the target, with heavier tails"
+        elif self.proposal.adapted is not None:
+            steps += ", or let ls.sample(..., adapt=True) find their size"
+        return f"{self.ratio.when_stuck}; or {steps}" if self.ratio.when_stuck else steps
+
+    def placed(self, position: Position) -> list[tuple[MetropolisHastings, Position]]:
+        return [(self, position)]
 
 
 def _require_alike(candidate: Position, position: Position) -> None:

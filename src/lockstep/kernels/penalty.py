@@ -6,6 +6,7 @@ from typing import Any
 
 from lockstep.core.arguments import flag
 from lockstep.core.types import Proposal
+from lockstep.estimators.samples import as_estimator
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.ratios import Estimated
 from lockstep.ratios.rules import penalty as plain, penalty_series
@@ -45,6 +46,7 @@ def penalty(estimator: Any, proposal: Proposal, series: bool = False) -> Metropo
     ----------
     Ceperley and Dewing (1999), J. Chem. Phys. 110.
     """
-    if flag(series, "series") and getattr(estimator, "is_variance_known", False):
+    estimator = as_estimator(estimator, "estimator")
+    if flag(series, "series") and estimator.is_variance_known:
         raise ValueError("series is for a variance that is estimated; that of this estimator is known: leave it out")
     return MetropolisHastings(proposal, Estimated(estimator, penalty_series if series else plain))

@@ -12,11 +12,11 @@ from lockstep.ratios.tuna import Minibatch, PoissonProduct
 
 
 def poisson_product(
+    log_prior: Any,
     log_likelihood: Any,
     data: Any,
-    bound: Any,
+    bound: Any = None,
     proposal: Any = None,
-    log_prior: Any = None,
     control: Any = "taylor",
     initial: Position | None = None,
     progress: bool | None = None,
@@ -31,10 +31,10 @@ def poisson_product(
 
     Parameters
     ----------
-    log_likelihood, data, bound, proposal, log_prior, control, progress
-        As for `lockstep.kernels.tunamh`.
+    log_prior, log_likelihood, data, bound, proposal, control, progress
+        As for `lockstep.tunamh`.
     initial
-        As for `lockstep.kernels.tunamh`; without a Taylor control it is needed: remainders are counted from there.
+        As for `lockstep.tunamh`; without a Taylor control it is needed: remainders are counted from there.
 
     References
     ----------
@@ -43,7 +43,7 @@ def poisson_product(
     if not isinstance(control, str) and initial is None:
         raise ValueError("initial of poisson_product is None; without a Taylor control give the position to count from")
     return exact_minibatch(
-        "poisson_product", _make, log_likelihood, data, bound, proposal, log_prior, control, initial, 1.0, progress
+        "poisson_product", _make, log_prior, log_likelihood, data, bound, proposal, control, initial, 1.0, progress
     )
 
 

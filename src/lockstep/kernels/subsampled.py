@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -20,21 +20,32 @@ from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.kernels.standard import standard
 from lockstep.subsampling.diagnosis import Diagnosis
 from lockstep.subsampling.mode import find_mode
+from lockstep.subsampling.prior import require_order
 from lockstep.subsampling.proposals import check_proposal, choose_proposal
 from lockstep.subsampling.rows import Rows
+from lockstep.subsampling.scatter import Scattered
 
 LEAST_COUNT = 8
 VARIANCE = 0.02  # of the estimated log ratio, at most, if the number of rows is left to us
 MOST_SHARE = 0.25  # of the rows in one estimate; beyond it all of them cost little more, and are exact
 
 
+@runtime_checkable
+class SumOverRows(Protocol):
+    """A model that knows all three: what `lockstep.interop` makes of other tools' models."""
+
+    log_likelihood: Any
+    data: Any
+    log_prior: Any
+
+
 @part
 class AllRows:
     """The log posterior from all rows: for data so few, or so far from normal, that a subsample saves nothing."""
 
+    log_prior: Scalar
     log_likelihood: Scalar
     rows: Rows
-    log_prior: Scalar
 
     def __call__(self, position: Position) -> Array:
         values = jax.vmap(self.log_likelihood, in_axes=(None, 0))(position, self.rows.arrays)
@@ -50,9 +61,10 @@ class Recipe:
     name: str | None = static()
     count: int | None = static()
 
-    def __call__(self, position: Position, progress: bool | None = None) -> tuple[MetropolisHastings, Position]:
+    def __call__(self, position: Position, progress: bool | None = None) -> tuple[MetropolisHastings, Scattered]:
         one = self.estimator
-        mode = find_mode(one.log_likelihood, one.rows, position, one.log_prior, progress)
+        mode = find_mode(one.log_prior, one.log_likelihood, one.rows, position, progress)
+        starts = one.starts(mode)
         proposal, diagnosis = choose_proposal(self.proposal, self.name, one.at_mode(mode), mode)
         count = self.count or _rows_needed(diagnosis, one.rows.size)
         if count > MOST_SHARE * one.rows.size and self.count is None and one.rows.files is None:
@@ -60,14 +72,14 @@ class Recipe:
                 f"an estimate of variance {VARIANCE} would take {count:,} of the {one.rows.size:,} rows "
                 f"({diagnosis}); all of them are used instead. ls.standard is as good here"
             )
-            return standard(AllRows(one.log_likelihood, one.rows, one.log_prior), proposal), mode.position
+            return standard(AllRows(one.log_prior, one.log_likelihood, one.rows), proposal), starts
         if not diagnosis.is_normal_enough:
             warn(
                 f"the posterior is not close to the normal approximation at its mode ({diagnosis}); chains "
                 f"mix slowly. Try another parametrization, proposal='student', or a random walk: "
                 f"ls.corrected(ls.estimators.subsample(...), ls.RandomWalk(...)) with ls.sample(..., adapt=True)"
             )
-        return corrected(one.at_mode(mode).with_count(min(count, one.rows.size)), proposal), mode.position
+        return corrected(one.at_mode(mode).with_count(min(count, one.rows.size)), proposal), starts
 
 
 def _rows_needed(diagnosis: Diagnosis, size: int) -> int:
@@ -76,9 +88,9 @@ def _rows_needed(diagnosis: Diagnosis, size: int) -> int:
 
 
 def subsampled(
-    log_likelihood: Any,
+    log_prior: Any,
+    log_likelihood: Any = None,
     data: Any = None,
-    log_prior: Any = None,
     count: int | None = None,
     proposal: Any = None,
     initial: Position | None = None,
@@ -95,12 +107,12 @@ def subsampled(
 
     Parameters
     ----------
+    log_prior
+        ``log_prior(theta)``, None for a flat one; or a model from `lockstep.interop.numpyro`, which has all three.
     log_likelihood
-        ``log_likelihood(theta, row)`` of one row; or a model from `lockstep.interop.numpyro`, and nothing else.
+        ``log_likelihood(theta, row)`` of one row.
     data
         Arrays with a common first axis over the rows; memory-mapped ones stay on disk.
-    log_prior
-        ``log_prior(theta)``; flat if left out.
     count
         How many rows an update takes. If left out, as many as a variance of 0.02 needs, at least 8; and all of them,
         with a warning, if that is more than a quarter.
@@ -110,7 +122,7 @@ def subsampled(
         three that serves, by `lockstep.subsampling.Diagnosis`; a warning if none does.
     initial
         A position from which the mode is searched at once. If left out, `lockstep.sample` searches it from its own
-        initial position, and begins its chains at the mode.
+        initial position, and begins its chains around the mode.
     progress
         Whether to show the passes over the data, as for `lockstep.sample`.
 
@@ -123,7 +135,7 @@ def subsampled(
     >>> def log_likelihood(theta, row):
     ...     logit = jnp.dot(row["x"], theta)
     ...     return row["y"] * logit - jnp.logaddexp(0.0, logit)
-    >>> run = ls.sample(ls.subsampled(log_likelihood, {"x": x, "y": y}), np.zeros(2), draws=500, chains=2)
+    >>> run = ls.sample(ls.subsampled(None, log_likelihood, {"x": x, "y": y}), np.zeros(2), draws=500, chains=2)
     >>> run.acceptance > 0.9
     True
 
@@ -131,13 +143,14 @@ def subsampled(
     --------
     lockstep.estimators.subsample : the estimate alone, for other rules and proposals.
     """
-    if hasattr(log_likelihood, "log_likelihood"):
-        model = log_likelihood
-        log_likelihood, data, log_prior = model.log_likelihood, model.data, model.log_prior
+    if isinstance(log_prior, SumOverRows):
+        model = log_prior
+        log_prior, log_likelihood, data = model.log_prior, model.log_likelihood, model.data
+    require_order(log_likelihood, "ls.subsampled(log_prior, log_likelihood, data)")
     if data is None:
         raise ValueError("data of subsampled is None; give arrays with a row for each observation")
     name = check_proposal(proposal)
     count = None if count is None else whole(count, "count of subsampled", 2)
-    estimator = subsample_estimator(log_likelihood, data, count or 1, log_prior)
+    estimator = subsample_estimator(log_prior, log_likelihood, data, count or 1)
     kernel = Delayed(Recipe(estimator, None if name is not None else proposal, name, count))
     return kernel if initial is None else kernel.fit(initial, progress)[0]

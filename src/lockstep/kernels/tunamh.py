@@ -7,7 +7,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from lockstep.core.arguments import positive, require_protocol
+from lockstep.core.adopt import adopted
+from lockstep.core.arguments import positive
 from lockstep.core.parts import part, static
 from lockstep.core.precision import canonical, double_precision
 from lockstep.core.types import Array, Position, Proposal
@@ -16,9 +17,11 @@ from lockstep.kernels.delayed import Delayed
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.ratios import Carried, Exactly, Randomized
 from lockstep.ratios.tuna import Minibatch
-from lockstep.subsampling.bounds import LinearBound
+from lockstep.subsampling.bounds import LinearBound, RowBound
 from lockstep.subsampling.mode import find_mode
+from lockstep.subsampling.prior import require_order
 from lockstep.subsampling.proposals import check_proposal, choose_proposal
+from lockstep.subsampling.scatter import Scattered
 from lockstep.subsampling.sums import block_length
 from lockstep.subsampling.surrogates import Taylor
 
@@ -44,21 +47,21 @@ class Recipe:
     name: str | None = static()
     make: Any = static()
 
-    def __call__(self, position: Position, progress: bool | None = None) -> tuple[MetropolisHastings, Position]:
+    def __call__(self, position: Position, progress: bool | None = None) -> tuple[MetropolisHastings, Scattered]:
         one = self.estimator
-        mode = find_mode(one.log_likelihood, one.rows, position, one.log_prior, progress)
+        mode = find_mode(one.log_prior, one.log_likelihood, one.rows, position, progress)
         estimator = one.at_mode(mode)
         proposal, _ = choose_proposal(self.proposal, self.name, estimator, mode)
         minibatch = minibatch_of(estimator, self.bound.at(mode.factor), self.chi)
-        return self.make(minibatch, proposal, mode.position), mode.position
+        return self.make(minibatch, proposal, mode.position), one.starts(mode)
 
 
 def tunamh(
+    log_prior: Any,
     log_likelihood: Any,
     data: Any,
-    bound: Any,
+    bound: Any = None,
     proposal: Any = None,
-    log_prior: Any = None,
     control: Any = "taylor",
     initial: Position | None = None,
     chi: float = 0.1,
@@ -77,7 +80,7 @@ def tunamh(
 
     Parameters
     ----------
-    log_likelihood, data, log_prior, control, initial, progress
+    log_prior, log_likelihood, data, control, initial, progress
         As for `lockstep.estimators.subsample`; the data must be in memory.
     bound
         ``ls.subsampling.logistic(features)``, ``ls.subsampling.robust(features, degrees, scale)``, or a
@@ -97,7 +100,7 @@ def tunamh(
     ...     logit = jnp.dot(row["x"], theta)
     ...     return row["y"] * logit - jnp.logaddexp(0.0, logit)
     >>> bound = ls.subsampling.logistic(lambda row: row["x"])
-    >>> kernel = ls.tunamh(log_likelihood, {"x": x, "y": y}, bound, initial=np.zeros(2))
+    >>> kernel = ls.tunamh(None, log_likelihood, {"x": x, "y": y}, bound, initial=np.zeros(2))
     >>> kernel.exact_when[:15]
     'the bound holds'
 
@@ -106,31 +109,32 @@ def tunamh(
     Zhang, Cooper and De Sa (2020), NeurIPS; with control variates: Prado, Nemeth and Sherlock (2024), arXiv:2407.19602.
     """
     return exact_minibatch(
-        "tunamh", make_tunamh, log_likelihood, data, bound, proposal, log_prior, control, initial, chi, progress
+        "tunamh", make_tunamh, log_prior, log_likelihood, data, bound, proposal, control, initial, chi, progress
     )
 
 
 def exact_minibatch(
     which: str,
     make: Any,
+    log_prior: Any,
     log_likelihood: Any,
     data: Any,
     bound: Any,
     proposal: Any,
-    log_prior: Any,
     control: Any,
     initial: Position | None,
     chi: float,
     progress: bool | None,
 ) -> Any:
     """What TunaMH and the Poisson product share: checks, the mode, and the coefficients of the bound."""
+    require_order(log_likelihood, f"ls.{which}(log_prior, log_likelihood, data, bound, proposal)")
     chi = positive(chi, "chi")
-    if not all(hasattr(bound, name) for name in ("at", "coefficient", "distance")):
+    if not isinstance(bound, RowBound):
         raise TypeError(
             f"bound of {which} is {bound!r}; it must be a bound such as ls.subsampling.logistic(lambda row: row['x'])"
         )
     name = check_proposal(proposal)
-    estimator = subsample_estimator(log_likelihood, data, 1, log_prior, control)
+    estimator = subsample_estimator(log_prior, log_likelihood, data, 1, control)
     if estimator.rows.files is not None:
         raise ValueError(f"data of {which} are on disk; it needs them in memory, or use ls.subsampled")
     if isinstance(estimator.control, Unfitted):
@@ -141,9 +145,8 @@ def exact_minibatch(
             f"bound of {which} is that of a Taylor control or of none, but control is {estimator.control!r}; bound "
             f"what this surrogate leaves of each row with ls.subsampling.Bound(row, distance)"
         )
-    require_protocol(
-        proposal, Proposal, "proposal", "a proposal such as ls.RandomWalk(scale), without a Taylor control"
-    )
+    remedy = "a proposal such as ls.RandomWalk(scale), without a Taylor control"
+    proposal = adopted(proposal, Proposal, "proposal", remedy)
     return make(minibatch_of(estimator, bound, chi), proposal, initial)
 
 

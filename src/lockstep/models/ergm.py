@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import jax
@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from lockstep.core.arguments import whole
+from lockstep.core.arguments import flag, whole
 from lockstep.core.parts import is_concrete
 from lockstep.core.types import Array, Key
 from lockstep.host.callback import on_host
@@ -63,8 +63,9 @@ class ERGM:
         directed: bool | None = None,
         toggles: int | None = None,
     ) -> None:
-        if isinstance(terms, (str, Term)) or not isinstance(terms, Iterable) or not terms:
+        if not isinstance(terms, (list, tuple)) or not terms:
             raise TypeError(f"terms of ERGM is {terms!r}; it must be a list of terms, such as ['edges', 'triangles']")
+        flag(directed, "directed of ERGM", is_none_allowed=True)
         self.is_directed = _is_directed(graph) if directed is None else bool(directed)
         self.data = None if graph is None else adjacency(graph, self.is_directed)
         nodes = nodes if self.data is None else len(self.data)
@@ -155,7 +156,17 @@ class ERGM:
 def _is_directed(graph: Any) -> bool:
     if hasattr(graph, "is_directed"):
         return bool(graph.is_directed())
-    return graph is not None and not np.array_equal(np.asarray(graph), np.asarray(graph).T)
+    if graph is None:
+        return False
+    matrix = _matrix(graph)
+    return not np.array_equal(matrix, matrix.T)
+
+
+def _matrix(graph: Any) -> np.ndarray:
+    try:
+        return np.asarray(graph)
+    except (TypeError, ValueError):
+        raise TypeError(f"graph is {graph!r}; it must be a square adjacency matrix or a networkx graph") from None
 
 
 def adjacency(graph: Any, is_directed: bool) -> np.ndarray:
@@ -169,7 +180,7 @@ def adjacency(graph: Any, is_directed: bool) -> np.ndarray:
             kinds = ("undirected", "directed")
             raise ValueError(f"graph is {kinds[graph.is_directed()]}, but the model is {kinds[is_directed]}")
         graph = networkx.to_numpy_array(graph, weight=None)
-    matrix = np.asarray(graph)
+    matrix = _matrix(graph)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise ValueError(f"graph has shape {matrix.shape}; it must be a square adjacency matrix or a networkx graph")
     if matrix.dtype.kind not in "fiub" or not np.all((matrix == 0) | (matrix == 1)):

@@ -12,7 +12,7 @@ import jax.random as jr
 import numpy as np
 
 from lockstep.core.parts import part, static
-from lockstep.core.types import Array, Key, Position, Shape, State
+from lockstep.core.types import Array, Kernel, Key, Position, Shape, State
 from lockstep.models.lattice import colours_of, neighbour_sum
 
 LEVELS = 9  # a spin has at most four neighbours: their sum is -4, ..., 4
@@ -117,7 +117,7 @@ def _masks(shape: Shape, is_periodic: bool) -> list[np.ndarray]:
 
 
 @part
-class HeatBath:
+class HeatBath(Kernel):
     """A kernel on configurations of spins: palindromic heat-bath sweeps. Monotone in the spins for θ >= 0."""
 
     site: Site
@@ -134,6 +134,3 @@ class HeatBath:
 
     def move(self, state: State, noise: Array) -> tuple[State, Any]:
         return State(there_and_back(self.site.rule(noise.dtype), noise, state.position, self.is_periodic), ()), ()
-
-    def step(self, rng_key: Key, state: State) -> tuple[State, Any]:
-        return self.move(state, self.noise(rng_key, state.position))

@@ -12,6 +12,21 @@ import numpy as np
 from lockstep.core.arguments import is_array, is_number
 from lockstep.core.types import Array
 
+__all__ = [
+    "Term",
+    "edges",
+    "gwdegree",
+    "gwesp",
+    "gwidegree",
+    "gwodegree",
+    "homophily",
+    "in_stars",
+    "mutual",
+    "out_stars",
+    "stars",
+    "triangles",
+]
+
 # Codes of the changes in `lockstep.models.toggles`.
 EDGES, MUTUAL, OUT_STARS, IN_STARS, TRIANGLES, SHARED, OUT_DEGREE, IN_DEGREE, HOMOPHILY = range(9)
 

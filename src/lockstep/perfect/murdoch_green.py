@@ -64,9 +64,9 @@ def murdoch_green(key: Key, kernel: Any, worst: Position, log_bound: Any = 0.0, 
     """
     if not isinstance(kernel, MetropolisHastings) or not isinstance(kernel.ratio, Carried) or kernel.is_memory_random:
         raise TypeError(f"kernel of murdoch_green must come from ls.standard(log_density, proposal); got {kernel!r}")
-    if not getattr(kernel.proposal, "is_independent", False):
+    if not kernel.proposal.is_independent:
         raise ValueError(
-            f"kernel of murdoch_green has the proposal {type(kernel.proposal).__name__}, which depends on the "
+            f"kernel of murdoch_green has the proposal {kernel.proposal.name}, which depends on the "
             f"position; take an independence proposal such as ls.IndependentNormal(mean, scale)"
         )
     limit = whole(limit, "limit of murdoch_green", 1)
@@ -96,7 +96,7 @@ def _draw(key: Key, kernel: Any, worst: Position, log_bound: Array, limit: Array
     def from_worst(t: Array) -> tuple[Any, Array, Array]:
         noise = noise_at(key, kernel, worst, t)
         candidate, log_q = kernel.proposal(noise.proposal, start.position)
-        log_weight, _ = kernel.ratio(noise.ratio, start.position, start.memory, candidate, log_q)
+        log_weight = kernel.ratio(noise.ratio, start.position, start.memory, candidate, log_q).log_ratio
         is_bounded = ~(log_weight > log_bound + TOLERANCE)
         return candidate, noise.accept <= log_weight - log_bound, is_bounded
 

@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from lockstep.core.arguments import require_protocol, whole
+from lockstep.core.adopt import adopted
+from lockstep.core.arguments import whole
 from lockstep.core.parts import is_alike, is_concrete
 from lockstep.core.precision import canonical
 from lockstep.core.types import Array, Kernel, Key, Position
@@ -69,8 +70,8 @@ def propp_wilson(
     ----------
     Propp and Wilson (1996), Random Structures and Algorithms 9.
     """
-    require_protocol(kernel, Kernel, "kernel", "a kernel with noise, init and move")
-    if getattr(kernel, "is_memory_random", False):
+    kernel = adopted(kernel, Kernel, "kernel", "a kernel with noise, init and move")
+    if kernel.is_memory_random and jax.tree.leaves(jax.eval_shape(kernel.init, bottom, key).memory):
         raise ValueError("kernel of propp_wilson remembers a random estimate; its position alone is no Markov chain")
     if not is_alike(bottom, top):
         raise ValueError("bottom and top of propp_wilson have different structures; both must be positions")

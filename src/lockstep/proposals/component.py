@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from lockstep.core.arguments import require_protocol, shapes
-from lockstep.core.parts import part, static
+from lockstep.core.adopt import adopted
+from lockstep.core.arguments import shapes
+from lockstep.core.parts import is_named, part, set_field, static
 from lockstep.core.types import Array, Key, Position, Proposal, Shape
 
 
 @part
-class Component:
+class Component(Proposal):
     """Moves one component of a position, named by its key, index or attribute; for component-wise updates.
 
     Examples
@@ -25,14 +26,13 @@ class Component:
     where: str | int = static()
     proposal: Proposal
 
+    computes_on_numpy = True
+
     def __post_init__(self) -> None:
         if isinstance(self.where, bool) or not isinstance(self.where, (str, int)):
             raise TypeError(f"where of Component is {self.where!r}; it must be the key, index or name of a component")
-        require_protocol(self.proposal, Proposal, "proposal of Component", "a proposal such as ls.RandomWalk(scale)")
-
-    @property
-    def is_independent(self) -> bool:
-        return False
+        remedy = "a proposal such as ls.RandomWalk(scale)"
+        set_field(self, "proposal", adopted(self.proposal, Proposal, "proposal of Component", remedy))
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
         return self.proposal.noise(key, self._get(position), shape)
@@ -43,13 +43,12 @@ class Component:
 
     def require_start(self, position: Position) -> None:
         """Refuse a component that its proposal would refuse."""
-        if hasattr(self.proposal, "require_start"):
-            self.proposal.require_start(self._get(position))
+        self.proposal.require_start(self._get(position))
 
     @property
     def adapted(self) -> Any:
         """The same component with its proposal adapted, where that can be."""
-        inner = getattr(self.proposal, "adapted", None)
+        inner = self.proposal.adapted
         if inner is None:
             return None
 
@@ -62,7 +61,7 @@ class Component:
 
     def _get(self, position: Position) -> Position:
         try:
-            return getattr(position, self.where) if hasattr(position, "_fields") else position[self._index(position)]  # type: ignore[arg-type]
+            return getattr(position, self.where) if is_named(position) else position[self._index(position)]  # type: ignore[arg-type]
         except (KeyError, IndexError, AttributeError, TypeError) as error:
             raise ValueError(
                 f"where of Component is {self.where!r}, but the position, {shapes(position)}, has no component of that "
@@ -70,7 +69,7 @@ class Component:
             ) from error
 
     def _set(self, position: Position, component: Position) -> Position:
-        if hasattr(position, "_fields"):
+        if is_named(position):
             return position._replace(**{str(self.where): component})
         if isinstance(position, dict):
             return {**position, self.where: component}

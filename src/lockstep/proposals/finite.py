@@ -11,15 +11,17 @@ import jax.scipy.linalg
 import numpy as np
 
 from lockstep.core.parts import is_concrete, namespace, part, set_field
-from lockstep.core.types import Array, Key, Position, Shape
+from lockstep.core.types import Array, Key, Position, Proposal, Shape
 from lockstep.proposals.scales import numbers_like
 
 
 @part
-class Finite:
+class Finite(Proposal):
     """A proposal on the states 0..n-1: from state i to state j with probability ``matrix[i, j]``."""
 
     matrix: Array
+
+    computes_on_numpy = True
 
     def __post_init__(self) -> None:
         if is_concrete(self.matrix):

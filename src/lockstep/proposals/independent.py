@@ -12,7 +12,7 @@ import numpy as np
 from lockstep.core.arguments import shapes
 from lockstep.core.flat import flatten, require_floating, size, unflatten
 from lockstep.core.parts import is_alike, is_concrete, is_floating, namespace, part, set_field, static, vectorize
-from lockstep.core.types import Array, Key, Position, Shape
+from lockstep.core.types import Array, Key, Position, Proposal, Shape
 from lockstep.host.draws import require_random
 from lockstep.host.functions import Function, Scalar
 from lockstep.proposals.layout import laid_out, require_layout, require_order
@@ -27,7 +27,7 @@ class Candidate(NamedTuple):
 
 
 @part
-class IndependentNormal:
+class IndependentNormal(Proposal):
     """Independent normal candidates: θ' = mean + L z, whatever the position.
 
     Parameters
@@ -44,6 +44,7 @@ class IndependentNormal:
     scale: Any
     order: str | None = static(default=None)
 
+    computes_on_numpy = True
     is_independent = True
 
     def __post_init__(self) -> None:
@@ -64,7 +65,7 @@ class IndependentNormal:
 
 
 @part
-class IndependentUniform:
+class IndependentUniform(Proposal):
     """Independent candidates, uniform on the box from ``low`` to ``high`` in each component.
 
     Each is a number, a vector, or a dict for positions that are dicts; ``order`` as for `RandomWalk`.
@@ -74,6 +75,7 @@ class IndependentUniform:
     high: Any
     order: str | None = static(default=None)
 
+    computes_on_numpy = True
     is_independent = True
 
     def __post_init__(self) -> None:
@@ -136,7 +138,7 @@ def require_fit(mean: Any, scale: Any, position: Position, name: str, order: str
 
 
 @part
-class Independent:
+class Independent(Proposal):
     """Independent candidates from a sampler of your own.
 
     Parameters
@@ -150,6 +152,7 @@ class Independent:
     sample: Any
     log_density: Any
 
+    computes_on_numpy = True
     is_independent = True
 
     def __post_init__(self) -> None:

@@ -10,7 +10,7 @@ import jax.random as jr
 from lockstep.core.arguments import is_number, positive
 from lockstep.core.flat import flatten, size, unflatten
 from lockstep.core.parts import is_concrete, namespace, part, set_field, static
-from lockstep.core.types import Array, Key, Position, Shape
+from lockstep.core.types import Array, Key, Position, Proposal, Shape
 from lockstep.proposals.independent import Candidate, require_fit
 from lockstep.proposals.layout import LEAVES, laid_out, require_order
 from lockstep.proposals.scales import (
@@ -25,7 +25,7 @@ from lockstep.proposals.scales import (
 
 
 @part
-class IndependentStudent:
+class IndependentStudent(Proposal):
     """Independent candidates from a multivariate Student t: like `IndependentNormal`, with heavier tails.
 
     Tails that are heavier than the target's keep an independence chain from getting stuck.
@@ -74,7 +74,7 @@ class IndependentStudent:
 
 
 @part
-class CrankNicolson:
+class CrankNicolson(Proposal):
     """Preconditioned Crank–Nicolson: θ' = mean + √(1 - step²) (θ - mean) + step L z.
 
     Its steps leave N(mean, L Lᵀ) alone, so that only the target's deviation from that normal law is left in the ratio:

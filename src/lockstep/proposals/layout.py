@@ -12,6 +12,7 @@ import numpy as np
 
 from lockstep.core.arguments import shapes
 from lockstep.core.flat import require_size, size
+from lockstep.core.parts import key_of
 from lockstep.core.types import Array, Position, Shape
 
 LEAVES = "leaves"
@@ -35,7 +36,7 @@ def _entries(value: Any, name: str, entry: Check) -> Any:
 
 def require_order(order: Any, name: str) -> None:
     """Refuse an order that there is not."""
-    if order is not None and order != LEAVES:
+    if order is not None and not (isinstance(order, str) and order == LEAVES):
         raise ValueError(
             f"order of {name} is {order!r}; leave it out, or give {LEAVES!r} if an array counts the components of a "
             f"dict in the order of jax.tree.leaves, by sorted keys"
@@ -84,9 +85,7 @@ def _children(position: Position) -> dict[Any, Position] | None:
     if jax.tree_util.all_leaves([position]):
         return None
     inner = jax.tree_util.tree_flatten_with_path(position, is_leaf=lambda node: node is not position)[0]
-    return {
-        getattr(path[0], "name", getattr(path[0], "key", getattr(path[0], "idx", None))): node for path, node in inner
-    }
+    return {key_of(path[0]): node for path, node in inner}
 
 
 def _given(value: Any, children: dict[Any, Position]) -> dict[Any, Any]:

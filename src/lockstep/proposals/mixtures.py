@@ -9,12 +9,12 @@ import jax.scipy.special
 
 from lockstep.core.flat import flatten, require_floating, size, unflatten
 from lockstep.core.parts import part
-from lockstep.core.types import Array, Key, Position, Shape
+from lockstep.core.types import Array, Key, Position, Proposal, Shape
 from lockstep.proposals.independent import Candidate
 
 
 @part
-class StudentMixture:
+class StudentMixture(Proposal):
     """Independent candidates from a mixture of multivariate Student t laws, one around each mode of a target.
 
     ``means`` (k, d), ``factors`` (k, d, d), ``log_weights`` (k,). Made by `lockstep.subsampled` where it finds several

@@ -10,13 +10,13 @@ import numpy as np
 
 from lockstep.core.flat import require_floating, size, unflatten
 from lockstep.core.parts import part, set_field, static
-from lockstep.core.types import Array, Key, Position, Shape
+from lockstep.core.types import Array, Key, Position, Proposal, Shape
 from lockstep.proposals.layout import LEAVES, laid_out, require_layout, require_order
 from lockstep.proposals.scales import as_factor, best_walk, first_of, normal_fit, scale_of, stretch
 
 
 @part
-class RandomWalk:
+class RandomWalk(Proposal):
     """Normal random walk: θ' = θ + L z, z standard normal.
 
     Parameters
@@ -37,6 +37,8 @@ class RandomWalk:
 
     scale: Any
     order: str | None = static(default=None)
+
+    computes_on_numpy = True
 
     def __post_init__(self) -> None:
         require_order(self.order, "RandomWalk")
@@ -60,7 +62,7 @@ class RandomWalk:
 
 
 @part
-class UniformWalk:
+class UniformWalk(Proposal):
     """Uniform random walk: θ' = θ + half_width · u, u uniform on [-1, 1] in each component.
 
     ``half_width`` is a number, a vector, or a dict for positions that are dicts; ``order`` as for `RandomWalk`.
@@ -68,6 +70,8 @@ class UniformWalk:
 
     half_width: Any
     order: str | None = static(default=None)
+
+    computes_on_numpy = True
 
     def __post_init__(self) -> None:
         require_order(self.order, "UniformWalk")

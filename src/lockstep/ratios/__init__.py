@@ -1,9 +1,29 @@
-"""The few forms that the log ratio of Metropolis–Hastings takes."""
+"""The few forms that the log ratio of Metropolis–Hastings takes, and what it takes to write another.
 
+``MetropolisHastings(proposal, ratio)`` is a kernel with any of them: `Carried` along with the position, `Estimated`
+anew for each candidate and made a log ratio by one of the `rules`, `Randomized` by an auxiliary variable whose
+`involutions` lead the way back, or `Universal`.
+"""
+
+from lockstep.core.types import Randomization, Ratio
 from lockstep.ratios import involutions, rules
 from lockstep.ratios.carried import Carried, Exactly, Noisily
 from lockstep.ratios.estimated import Estimated
+from lockstep.ratios.randomizations import Density, tempering
 from lockstep.ratios.randomized import Randomized
 from lockstep.ratios.universal import Universal
 
-__all__ = ["Carried", "Estimated", "Exactly", "Noisily", "Randomized", "Universal", "involutions", "rules"]
+__all__ = [
+    "Carried",
+    "Density",
+    "Estimated",
+    "Exactly",
+    "Noisily",
+    "Randomization",
+    "Randomized",
+    "Ratio",
+    "Universal",
+    "involutions",
+    "rules",
+    "tempering",
+]

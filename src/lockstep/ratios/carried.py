@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
+from lockstep.core.adopt import adopted
 from lockstep.core.arguments import is_number
 from lockstep.core.parts import is_concrete, is_floating, part, set_field
-from lockstep.core.types import Array, Key, Memory, Position, Shape
+from lockstep.core.types import Array, Decision, Evaluation, Key, Memory, Position, Probed, Ratio, Shape, is_no_ratio
 from lockstep.host.draws import draw_each
 from lockstep.host.functions import Function, Scalar, wrapped
+from lockstep.ratios.probes import some_candidates
 
 _NORMAL_DRAW = "give a draw of standard normal numbers, for example draw=lambda key: jax.random.normal(key, (100,))"
 
 
-class Evaluation(Protocol):
-    """The log of a density at a position, up to a constant: known exactly, or estimated with noise."""
-
-    name: str  # of the user's function, for messages
-    is_random: bool
-    exact_when: str
-
-    def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any: ...
-    def __call__(self, noise: Any, position: Position) -> Array: ...
-
-
 @part
-class Exactly:
+class Exactly(Evaluation):
     """A log density that is known."""
 
     log_density: Any
@@ -51,13 +43,14 @@ class Exactly:
 
 
 @part
-class Noisily:
+class Noisily(Evaluation):
     """A log density of which ``log_estimate(noise, position)`` is the logarithm of an unbiased estimate."""
 
     log_estimate: Any
     draw: Any = None
 
     is_random = True
+    gains_by_correlation = True
     exact_when = "exp(log_estimate) is a non-negative, unbiased estimate of the density up to a constant"
     when_stuck = "give the estimate more particles or samples (the standard deviation of its logarithm is best near 1)"
 
@@ -69,6 +62,10 @@ class Noisily:
     @property
     def name(self) -> str:
         return self.log_estimate.name
+
+    @property
+    def is_of_keys(self) -> bool:
+        return self.draw is None
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
         return draw_each(self.draw, key, shape)
@@ -85,21 +82,18 @@ class Correlated(NamedTuple):
 
 
 @part
-class Carried:
+class Carried(Ratio):
     """``log_q + evaluate(noise, candidate) - memory``; the memory is the evaluation at the position.
 
     With a ``correlation`` ρ the noise is standard normal and part of the memory: u' = ρ u + √(1-ρ²) ε.
     """
 
-    evaluate: Any
+    evaluate: Evaluation
     correlation: Array | None = None
 
     def __post_init__(self) -> None:
-        if not hasattr(self.evaluate, "is_random"):
-            raise TypeError(
-                f"evaluate of Carried must be an evaluation such as that of ls.standard(log_density, proposal).ratio, "
-                f"not {self.evaluate!r}"
-            )
+        remedy = "an evaluation such as that of ls.standard(log_density, proposal).ratio"
+        set_field(self, "evaluate", adopted(self.evaluate, Evaluation, "evaluate of Carried", remedy))
         if self.correlation is None:
             return
         if is_concrete(self.correlation) and not (is_number(self.correlation) and 0 <= self.correlation < 1):
@@ -109,7 +103,7 @@ class Carried:
                 f"correlation is {self.correlation!r}, but it has no meaning for a log density that is known exactly; "
                 f"leave it out"
             )
-        if getattr(self.evaluate, "draw", ()) is None:
+        if self.evaluate.is_of_keys:
             raise TypeError(f"correlation is {self.correlation!r}, but there is no draw; {_NORMAL_DRAW}")
 
     @property
@@ -117,18 +111,38 @@ class Carried:
         return self.evaluate.is_random
 
     @property
+    def can_be_violated(self) -> bool:
+        return self.evaluate.can_be_violated
+
+    @property
+    def when_violated(self) -> str:
+        return self.evaluate.when_violated
+
+    def require_start(self, key: Key, proposal: Any, position: Position) -> None:
+        if self.evaluate.can_be_violated:
+            self.evaluate.require_start(some_candidates(key, proposal, position))
+
+    @property
     def when_stuck(self) -> str | None:
         """What helps chains that do not leave an estimate that came out too high."""
-        own: str | None = getattr(self.evaluate, "when_stuck", None)
-        if own is None or not isinstance(self.evaluate, Noisily):
+        own = self.evaluate.when_stuck
+        if own is None or not self.evaluate.gains_by_correlation:
             return own
         is_near = "a correlation nearer to 1" if self.correlation is not None else "correlation=0.99 with normal noise"
         return f"{own}, or {is_near}"
 
     @property
-    def exact_when(self) -> str:
-        suffix = "" if self.correlation is None else ", and its noise is standard normal"
-        return self.evaluate.exact_when + suffix
+    def exact_when(self) -> str | None:
+        own = self.evaluate.exact_when
+        return own if own is None or self.correlation is None else f"{own}, and its noise is standard normal"
+
+    @property
+    def remembered(self) -> Any:
+        return self.evaluate, self.correlation
+
+    @property
+    def remembered_name(self) -> str:
+        return self.evaluate.name
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
         noise = self.evaluate.noise(key, position, shape)
@@ -143,11 +157,19 @@ class Carried:
 
     def __call__(
         self, noise: Any, position: Position, memory: Memory, candidate: Position, log_proposal_ratio: Array
-    ) -> tuple[Array, Memory]:
+    ) -> Decision:
         if self.correlation is None:
             value = self.evaluate(noise, candidate)
-            return log_proposal_ratio + (value - memory), value
+            log_ratio = log_proposal_ratio + (value - memory)
+            if self.evaluate.can_be_violated:
+                return Decision(log_ratio, value, self.evaluate.is_violated(noise, candidate))
+            return Decision(log_ratio, value)
         root = (1 - self.correlation**2) ** 0.5
         noise = jax.tree.map(lambda old, new: self.correlation * old + root * new, memory.noise, noise)
         candidate_memory = self.init(noise, candidate)
-        return log_proposal_ratio + (candidate_memory.value - memory.value), candidate_memory
+        return Decision(log_proposal_ratio + (candidate_memory.value - memory.value), candidate_memory)
+
+    def probe(self, noise: Any, position: Position, candidates: Position) -> Iterator[Probed]:
+        values = jax.vmap(self.evaluate)(noise, candidates)
+        should = "it must return a number, or minus infinity outside the support"
+        yield Probed(f"{self.evaluate.name} returned", values, is_no_ratio, should)

@@ -2,30 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
+import jax
 import numpy as np
 
-from lockstep.core.parts import part
-from lockstep.core.types import Array, Estimate, Estimator, Key, Memory, Position, Shape
-from lockstep.estimators.samples import require_estimator
-from lockstep.ratios.rules import PlugIn, Rule
+from lockstep.core.adopt import adopted
+from lockstep.core.parts import part, set_field
+from lockstep.core.types import (
+    Array,
+    Decision,
+    Estimator,
+    Key,
+    Memory,
+    Position,
+    Probed,
+    Ratio,
+    Rule,
+    Shape,
+    estimated,
+    is_no_ratio,
+)
+from lockstep.estimators.samples import as_estimator
 
 
 @part
-class Estimated:
+class Estimated(Ratio):
     """``log_q + rule(estimate)``; nothing is remembered."""
 
     estimator: Estimator
     rule: Rule
 
     is_memory_random = False
+    remembered = ()
 
     def __post_init__(self) -> None:
-        require_estimator(self.estimator, "estimator")
-        if not callable(self.rule) or not hasattr(self.rule, "needs_variance"):
-            raise TypeError(f"rule must be a rule such as ls.rules.corrected; got {self.rule!r}")
-        if self.rule.needs_variance and not getattr(self.estimator, "has_variance", True):
+        set_field(self, "estimator", as_estimator(self.estimator, "estimator"))
+        set_field(self, "rule", adopted(self.rule, Rule, "rule", "a rule such as ls.rules.corrected"))
+        if not self.rule.suits(self.estimator):
             raise ValueError(
                 f"estimator {self.estimator!r} cannot estimate its own variance from count=1; {self.rule.name} needs "
                 f"it: take count >= 2, or state the variance with ls.estimators.known_variance"
@@ -40,6 +55,10 @@ class Estimated:
     def exact_when(self) -> str | None:
         return self.rule.exact_when(self.estimator)
 
+    @property
+    def error(self) -> str | None:
+        return self.rule.error
+
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
         return self.estimator.noise(key, position, shape)
 
@@ -48,25 +67,23 @@ class Estimated:
 
     def __call__(
         self, noise: Any, position: Position, memory: Memory, candidate: Position, log_proposal_ratio: Array
-    ) -> tuple[Array, Memory]:
-        if isinstance(self.rule, PlugIn) and hasattr(self.estimator, "value"):
-            return log_proposal_ratio + self.estimator.value(noise, position, candidate), ()
-        return log_proposal_ratio + self.rule(estimated(self.estimator, noise, position, candidate)), ()
+    ) -> Decision:
+        if self.rule.reads_value_alone:
+            return Decision(log_proposal_ratio + self.estimator.value(noise, position, candidate), ())
+        return Decision(log_proposal_ratio + self.rule(estimated(self.estimator, noise, position, candidate)), ())
+
+    def probe(self, noise: Any, position: Position, candidates: Position) -> Iterator[Probed]:
+        estimates = jax.vmap(self.estimator, in_axes=(0, None, 0))(noise, position, candidates)
+        yield Probed("estimator returned value", estimates.value, is_no_ratio, "it must be a number or minus infinity")
+        if self.rule.needs_variance:
+            should = "a variance must be finite and non-negative"
+            yield Probed("estimator returned variance", estimates.variance, _is_no_variance, should)
+            yield Probed("estimator returned bias", estimates.bias, _is_infinite, "a bias must be finite")
 
 
-def estimated(estimator: Any, noise: Any, position: Position, candidate: Position) -> Estimate:
-    """What an estimator returns, refused if it is no estimate of one number."""
-    estimate = estimator(noise, position, candidate)
-    if not isinstance(estimate, Estimate):
-        raise TypeError(
-            f"estimator returned {type(estimate).__name__}; it must return "
-            f"ls.Estimate(value, bias, variance, third, count)"
-        )
-    if type(estimate.value) is type(estimate.bias) is type(estimate.variance) is np.float64:
-        return estimate
-    for name in ("value", "bias", "variance"):
-        if np.ndim(getattr(estimate, name)):
-            raise ValueError(
-                f"estimator returned {name} of shape {np.shape(getattr(estimate, name))}; it must be one number"
-            )
-    return estimate
+def _is_no_variance(values: Array) -> Array:
+    return ~((values >= 0) & (values < np.inf))
+
+
+def _is_infinite(values: Array) -> Array:
+    return ~np.isfinite(values)

@@ -10,14 +10,14 @@ import jax.random as jr
 import numpy as np
 
 from lockstep.core.parts import is_floating, part, static
-from lockstep.core.types import Array, Key, Position, Shape
+from lockstep.core.types import Array, Involution, Key, Position, Randomization, Shape
 from lockstep.host.draws import draw_each
 from lockstep.host.functions import Function, Scalar
 from lockstep.ratios.randomizations import simulated, within
 
 
 @part
-class InnerChain:
+class InnerChain(Randomization):
     """Data x to which ``inner`` transitions at the candidate lead from the data, weighed as if drawn there."""
 
     log_likelihood: Scalar
@@ -26,8 +26,6 @@ class InnerChain:
     draw: Any
     log_prior: Scalar
     inner: int = static()
-
-    exact_when = None
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
         return draw_each(self.draw, key, (*shape, self.inner))
@@ -45,7 +43,7 @@ class InnerChain:
 
 
 @part
-class Reversal:
+class Reversal(Involution):
     """The path of a bridge, walked the other way."""
 
     def __call__(self, x: Any, position: Position, candidate: Position) -> tuple[Any, Array]:
@@ -53,7 +51,7 @@ class Reversal:
 
 
 @part
-class Bridge:
+class Bridge(Randomization):
     """Data x₀ drawn at the candidate, led by transitions x₁, …, x_K towards the position.
 
     With θ_k on the straight line from θ₀ = θ' to θ_{K+1} = θ, the transition to x_k is one for L(θ_k, ·), and the

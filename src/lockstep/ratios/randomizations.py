@@ -10,17 +10,17 @@ import numpy as np
 
 from lockstep.core.arguments import is_array, shapes
 from lockstep.core.parts import choose, is_alike, is_key, part, set_field
-from lockstep.core.types import Array, Key, Position, Shape
+from lockstep.core.types import Array, Key, Position, Randomization, Shape
 from lockstep.host.draws import draw_each, require_random
 from lockstep.host.functions import Function, Scalar, wrapped
 from lockstep.host.generator import RandomKey
-from lockstep.ratios.involutions import Identity, as_involution
+from lockstep.ratios.involutions import Identity, as_involution, is_undone, require_involution
 
 __all__ = ["AuxiliaryData", "Density", "tempering"]
 
 
 @part
-class Density:
+class Density(Randomization):
     """x from a density ξ(x; θ, θ'), paired with f(x) by an involution.
 
     The weight is ``log ξ(f(x); θ', θ) - log ξ(x; θ, θ') + log |f'(x)|``.
@@ -58,6 +58,10 @@ class Density:
     draw: Any = None
 
     exact_when = "x is drawn from the stated density and the involution undoes itself, with the right Jacobian"
+    when_violated = (
+        "at {count} updates ({share}) the involution did not undo itself, or its Jacobian was not the inverse of that "
+        "of the way back: the draws are not from the target; ls.check.involution tells at which x"
+    )
 
     def __post_init__(self) -> None:
         set_field(self, "sample", wrapped(Function, self.sample, "sample of Density"))
@@ -69,6 +73,19 @@ class Density:
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
         return draw_each(self.draw, key, shape)
 
+    @property
+    def can_be_violated(self) -> bool:
+        """Ready-made involutions are what they are by algebra; all others are watched."""
+        return not self.involution.is_proven
+
+    def is_violated(self, x: Any, position: Position, candidate: Position) -> Array:
+        return ~is_undone(self.involution, x, position, candidate)
+
+    def require_start(self, noise: Any, position: Position, candidates: Position) -> None:
+        """Refuse an involution that is none, at an x for each of some candidates."""
+        x = jax.vmap(self.sample, in_axes=(0, None, 0))(noise, position, candidates)
+        require_involution(self.involution, x, position, candidates)
+
     def log_weight(self, x: Any, position: Position, candidate: Position) -> Array:
         image, log_jacobian = self.involution(x, position, candidate)
         back, there = self.log_density(image, candidate, position), self.log_density(x, position, candidate)
@@ -76,7 +93,7 @@ class Density:
 
 
 @part
-class AuxiliaryData:
+class AuxiliaryData(Randomization):
     """Data x simulated at the candidate: the weight ``log L(θ, x) - log L(θ', x)`` of the exchange algorithm."""
 
     log_likelihood: Scalar
@@ -87,6 +104,7 @@ class AuxiliaryData:
 
     exact_when = "simulate draws exactly from the likelihood"
     when_stuck = "put bridges between the two positions (ls.bridged_exchange)"
+    is_density_when = "log_likelihood is normalised: the condition is about densities"
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
         return draw_each(self.draw, key, shape)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import jax
 import jax.random as jr
 import numpy as np
 
-from lockstep.core.arguments import require_protocol
-from lockstep.core.parts import FLAG, choose, part
-from lockstep.core.types import Array, Key, Memory, Position, Randomization, Ratio, Shape
+from lockstep.core.adopt import adopted
+from lockstep.core.parts import FLAG, choose, part, set_field
+from lockstep.core.types import Array, Decision, Key, Memory, Position, Probed, Randomization, Ratio, Shape, is_no_ratio
+from lockstep.ratios.probes import PROBES, some_candidates
 
 
 @part
-class Randomized:
+class Randomized(Ratio):
     """``base + randomization.log_weight(x, θ, θ')``, x drawn anew at each update and forgotten.
 
     The base is any `Ratio` (exact or pseudo-marginal), or None: then it is the log proposal ratio alone.
@@ -25,28 +27,44 @@ class Randomized:
 
     def __post_init__(self) -> None:
         if self.base is not None:
-            require_protocol(self.base, Ratio, "base", "a ratio or None")
-        require_protocol(
-            self.randomization, Randomization, "randomization", "ls.Density(sample, log_density, involution)"
-        )
+            set_field(self, "base", adopted(self.base, Ratio, "base", "a ratio or None"))
+        remedy = "ls.Density(sample, log_density, involution)"
+        set_field(self, "randomization", adopted(self.randomization, Randomization, "randomization", remedy))
 
     @property
     def is_memory_random(self) -> bool:
-        return self.base is not None and getattr(self.base, "is_memory_random", True)
+        return self.base is not None and self.base.is_memory_random
+
+    @property
+    def remembered(self) -> Any:
+        return () if self.base is None else self.base.remembered
+
+    @property
+    def remembered_name(self) -> str:
+        return "the weight" if self.base is None else self.base.remembered_name
+
+    @property
+    def correlation(self) -> Array | None:
+        return None if self.base is None else self.base.correlation
 
     @property
     def when_stuck(self) -> str | None:
         """What helps its base, or the randomization."""
-        return getattr(self.base, "when_stuck", None) or getattr(self.randomization, "when_stuck", None)
+        return (None if self.base is None else self.base.when_stuck) or self.randomization.when_stuck
 
     @property
     def can_be_violated(self) -> bool:
-        return getattr(self.base, "can_be_violated", False)
+        return self.randomization.can_be_violated or (self.base is not None and self.base.can_be_violated)
+
+    @property
+    def when_violated(self) -> str:
+        own = (self.randomization,) if self.base is None else (self.base, self.randomization)
+        return "; ".join(part.when_violated for part in own if part.can_be_violated)
 
     @property
     def exact_when(self) -> str | None:
-        own = getattr(self.randomization, "exact_when", None)
-        base = "always" if self.base is None else getattr(self.base, "exact_when", None)
+        own = self.randomization.exact_when
+        base = "always" if self.base is None else self.base.exact_when
         if own is None or base is None:
             return None
         return own if base == "always" else f"{own}, and {base}"
@@ -60,14 +78,37 @@ class Randomized:
     def init(self, noise: Any, position: Position) -> Memory:
         return () if self.base is None else self.base.init(None if noise is None else noise[0], position)
 
+    def require_start(self, key: Key, proposal: Any, position: Position) -> None:
+        if self.base is not None:
+            self.base.require_start(key, proposal, position)
+        key_candidates, key_x = jr.split(key)
+        candidates = some_candidates(key_candidates, proposal, position)
+        self.randomization.require_start(self.randomization.noise(key_x, position, (PROBES,)), position, candidates)
+
     def __call__(
         self, noise: Any, position: Position, memory: Memory, candidate: Position, log_proposal_ratio: Array
-    ) -> tuple[Array, Memory] | tuple[Array, Memory, Array]:
+    ) -> Decision:
         noise_base, noise_x = noise
         x = self.randomization.sample(noise_x, position, candidate)
         weight = self.randomization.log_weight(x, position, candidate)
+        decision = self._weighed(noise_base, position, memory, candidate, log_proposal_ratio, weight)
+        if not self.randomization.can_be_violated:
+            return decision
+        is_violated = decision.is_violated | self.randomization.is_violated(x, position, candidate)
+        return decision._replace(is_violated=is_violated)
+
+    def _weighed(
+        self,
+        noise_base: Any,
+        position: Position,
+        memory: Memory,
+        candidate: Position,
+        log_proposal_ratio: Array,
+        weight: Array,
+    ) -> Decision:
+        """The ratio of the base, with the weight of x."""
         if self.base is None:
-            return log_proposal_ratio + weight, memory
+            return Decision(log_proposal_ratio + weight, memory)
         # The weight goes through the base as the proposal ratio does: the universal rule has both inside its minimum.
         is_number = weight == weight
         if type(is_number) is FLAG and is_number:  # interpreted: no need to choose
@@ -75,4 +116,13 @@ class Randomized:
         log_proposal_ratio = log_proposal_ratio + choose(is_number, weight, 0.0)
         log_ratio, *rest = self.base(noise_base, position, memory, candidate, log_proposal_ratio)
         # Where the base forbids the candidate, a weight that cannot be computed there does not matter.
-        return choose(is_number | (log_ratio == -np.inf), log_ratio, np.nan), *rest
+        return Decision(choose(is_number | (log_ratio == -np.inf), log_ratio, np.nan), *rest)
+
+    def probe(self, noise: Any, position: Position, candidates: Position) -> Iterator[Probed]:
+        if self.base is not None:
+            yield from self.base.probe(noise[0], position, candidates)
+        draw = jax.vmap(self.randomization.sample, in_axes=(0, None, 0))
+        weigh = jax.vmap(self.randomization.log_weight, in_axes=(0, None, 0))
+        weights = weigh(draw(noise[1], position, candidates), position, candidates)
+        should = "it must be a number or minus infinity"
+        yield Probed("the weight of the randomization is", weights, is_no_ratio, should)

@@ -6,61 +6,62 @@ log E e^ε = bias + variance/2 + third/6 + …; a rule takes off what it knows o
 
 from __future__ import annotations
 
-from typing import Any, Protocol
-
 import numpy as np
 
 from lockstep.core.parts import choose, part
-from lockstep.core.types import Array, Estimate
+from lockstep.core.types import Array, Estimate, Estimator, Rule
+
+__all__ = [
+    "Corrected",
+    "Penalty",
+    "PenaltySeries",
+    "PlugIn",
+    "Rule",
+    "corrected",
+    "penalty",
+    "penalty_series",
+    "plug_in",
+]
 
 NEVER = -np.inf
 
 
-class Rule(Protocol):
-    """A rule, its name, whether it reads the variance, and when it is exact (None: approximate)."""
-
-    name: str
-    needs_variance: bool
-    error: str
-
-    def __call__(self, estimate: Estimate) -> Array: ...
-    def exact_when(self, estimator: Any) -> str | None: ...
-
-
 @part
-class PlugIn:
+class PlugIn(Rule):
     """The estimate as it is: ``D̂``."""
 
     name = "naive"
     needs_variance = False
+    reads_value_alone = True
+    computes_on_numpy = True
     error = "O(1/m)"
+    colour, marker = "#D55E00", "o"
 
     def __call__(self, estimate: Estimate) -> Array:
         return estimate.value
 
-    def exact_when(self, estimator: Any) -> str | None:
-        return None
-
 
 @part
-class Penalty:
+class Penalty(Rule):
     """``D̂ - variance/2``."""
 
     name = "penalty"
     needs_variance = True
+    computes_on_numpy = True
+    colour, marker = "#0072B2", "s"
     error = "O(1/m) if the estimate is biased or skewed, far smaller for normal estimates"
 
     def __call__(self, estimate: Estimate) -> Array:
         return _corrected(estimate, _checked(estimate.variance) / 2)
 
-    def exact_when(self, estimator: Any) -> str | None:
-        if not getattr(estimator, "is_variance_known", False):
+    def exact_when(self, estimator: Estimator) -> str | None:
+        if not estimator.is_variance_known:
             return None
         return "the estimate is normal with mean D and the stated variance, the same in both directions"
 
 
 @part
-class PenaltySeries:
+class PenaltySeries(Rule):
     """``D̂ - u`` with Ceperley and Dewing's series for a variance that is estimated from n values.
 
     With χ² the estimated variance of the mean, u = χ²/2 + χ⁴/(4(n+1)) + χ⁶/(3(n+1)(n+3)) + …: then e^{-u} is unbiased
@@ -68,35 +69,39 @@ class PenaltySeries:
     the three terms kept here are positive and rise with χ², so that a noisy update is only rejected more often.
     """
 
-    name = "penalty (series)"
+    name = "penalty_series"
     needs_variance = True
+    is_advised = False
+    computes_on_numpy = True
+    colour, marker = "#56B4E9", "P"
     error = "below that of the plain penalty for normal samples"
 
     def __call__(self, estimate: Estimate) -> Array:
         n, chi2 = estimate.count, _checked(estimate.variance)
         return _corrected(estimate, chi2 / 2 + chi2**2 / (4 * (n + 1)) + chi2**3 / (3 * (n + 1) * (n + 3)))
 
-    def exact_when(self, estimator: Any) -> str | None:
-        return None
-
 
 @part
-class Corrected:
+class Corrected(Rule):
     """``D̂ - (bias + variance/2)``: removes the first order of what breaks detailed balance."""
 
     name = "corrected"
     needs_variance = True
+    computes_on_numpy = True
+    order = 1.5
+    colour, marker = "#009E73", "D"
     error = "O(m^-2) away from ties, if the variance is the same in both directions"
 
     def __call__(self, estimate: Estimate) -> Array:
         # Summed first: for the log of an average of weights they cancel to exactly 0, and the rule is the naive one.
         return _corrected(estimate, estimate.bias + _checked(estimate.variance) / 2)
 
-    def exact_when(self, estimator: Any) -> str | None:
+    def exact_when(self, estimator: Estimator) -> str | None:
         return Penalty().exact_when(estimator)
 
 
 plug_in, penalty, penalty_series, corrected = PlugIn(), Penalty(), PenaltySeries(), Corrected()
+RULES: tuple[Rule, ...] = (plug_in, penalty, penalty_series, corrected)  # that are judged, the simplest first
 
 
 def _corrected(estimate: Estimate, correction: Array) -> Array:

@@ -9,8 +9,9 @@ import jax.numpy as jnp
 import jax.random as jr
 
 from lockstep.core.parts import part, static
-from lockstep.core.types import Array, Key, Position, Shape
+from lockstep.core.types import Array, Evaluation, Key, Position, Randomization, Shape
 from lockstep.estimators.subsample import Subsample
+from lockstep.ratios.bound_check import is_asymmetric, is_broken, is_usable, require_bound, watched_row
 from lockstep.subsampling.rows import draw_indices
 from lockstep.subsampling.surrogates import Taylor
 
@@ -39,7 +40,7 @@ class Kept(NamedTuple):
 
 
 @part
-class Minibatch:
+class Minibatch(Randomization):
     """The randomization of TunaMH: with |r_i(θ') - r_i(θ)| ≤ c_i M and λ = χ C² M², B ~ Poisson(λ + CM) rows are drawn.
 
     Row i comes with probability c_i/C and is kept with probability ``(λ c_i + C φ_i)/(λ c_i + C c_i M)``,
@@ -55,6 +56,11 @@ class Minibatch:
     chunk: int = static(default=8)
 
     exact_when = "the bound holds for every row (a row that breaks it makes the ratio NaN, which is counted)"
+    can_be_violated = True
+    when_violated = (
+        "at {count} updates ({share}) a row changed by more than its bound, or the distance was not the same in both "
+        "directions: raise what `row` or `distance` of the bound returns"
+    )
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Process:
         key_first, key_further = jr.split(key)
@@ -67,6 +73,7 @@ class Minibatch:
         total, size = self.cumulative[-1], self.distance(x.position, x.candidate)
         extra = self.chi * (total * size) ** 2
         rate = extra + total * size
+        is_known = is_usable(size, rate)
 
         def terms(arrivals: Arrivals) -> Array:
             c, rows = self.coefficients[arrivals.rows], self.estimator.rows.take(arrivals.rows)
@@ -85,7 +92,17 @@ class Minibatch:
             is_bounded = jnp.abs(difference) <= c * size * (1 + 1e-9)
             return jnp.where(is_bounded, jnp.where(is_kept, jnp.log(back) - jnp.log(there), 0.0), jnp.nan)
 
-        return self.sum_over_arrivals(x.noise, rate, terms)
+        return jnp.where(is_known, self.sum_over_arrivals(x.noise, jnp.where(is_known, rate, 0.0), terms), jnp.nan)
+
+    def is_violated(self, x: Kept, position: Position, candidate: Position) -> Array:
+        """Whether a row that is chosen whatever its bound breaks it, or the distance depends on the direction."""
+        there, back = self.distance(position, candidate), self.distance(candidate, position)
+        watched = watched_row(self, x.noise)
+        return is_asymmetric(there, back) | is_broken(self, watched, there, position, candidate)
+
+    def require_start(self, noise: Process, position: Position, candidates: Position) -> None:
+        """Refuse a bound that does not hold between the position and some candidates."""
+        require_bound(self, position, candidates, is_two_way=True)
 
     def sum_over_arrivals(self, process: Process, rate: Array, terms: Any) -> Array:
         """The sum of ``terms(arrivals)`` over all arrivals up to the time ``rate``."""
@@ -123,7 +140,7 @@ class Minibatch:
 
 
 @part
-class PoissonProduct:
+class PoissonProduct(Evaluation):
     """An unbiased, non-negative estimate of the posterior from a Poisson number of rows.
 
     With ``|r_i(θ)| ≤ c_i M(θ)``, r counted from a reference position, and K ~ Poisson(λ), λ = 2CM(θ), rows drawn with
@@ -137,6 +154,8 @@ class PoissonProduct:
     name = "log_likelihood"
     is_random = True
     exact_when = Minibatch.exact_when
+    can_be_violated = True
+    when_violated = Minibatch.when_violated
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Process:
         return self.minibatch.noise(key, position, shape)
@@ -145,6 +164,7 @@ class PoissonProduct:
         one, estimator = self.minibatch, self.minibatch.estimator
         size, total = one.distance(self.reference, position), one.cumulative[-1]
         rate = 2 * total * size
+        is_known = is_usable(size, rate)
 
         def terms(arrivals: Arrivals) -> Array:
             c, rows = one.coefficients[arrivals.rows], estimator.rows.take(arrivals.rows)
@@ -155,4 +175,15 @@ class PoissonProduct:
             r = jax.vmap(remainder)(rows)
             return jnp.where(jnp.abs(r) <= c * size * (1 + 1e-9), jnp.log1p(total * r / (c * rate)), jnp.nan)
 
-        return estimator.known(position) + one.sum_over_arrivals(noise, rate, terms)
+        found = one.sum_over_arrivals(noise, jnp.where(is_known, rate, 0.0), terms)
+        return estimator.known(position) + jnp.where(is_known, found, jnp.nan)
+
+    def is_violated(self, noise: Process, position: Position) -> Array:
+        """Whether a row that is chosen whatever its bound breaks it."""
+        one = self.minibatch
+        size = one.distance(self.reference, position)
+        return is_broken(one, watched_row(one, noise), size, self.reference, position)
+
+    def require_start(self, candidates: Position) -> None:
+        """Refuse a bound that does not hold between the reference and some candidates."""
+        require_bound(self.minibatch, self.reference, candidates, is_two_way=False)

@@ -10,14 +10,16 @@ from typing import Any
 import jax
 import numpy as np
 
-from lockstep.core.version import __version__
+from lockstep.chains.about import about
 from lockstep.core.arguments import path_of
+from lockstep.core.types import Position
+from lockstep.core.version import __version__
 from lockstep.coupling.common_noise import Pair
 from lockstep.coupling.names import named_arrays
 from lockstep.engine.bad_ratios import infos
-from lockstep.chains.about import about
+from lockstep.results.export import to_netcdf, to_zarr
+from lockstep.results.report import write_report
 from lockstep.results.summary import Summary, summarize
-from lockstep.core.types import Position
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -41,6 +43,8 @@ class Run:
     failed, failure
         With ``on_error="reject"``: how many candidates were rejected because their evaluation raised an exception (the
         warm-up included), and the first exception as a text: a line that names it, and its traceback.
+    began
+        A sentence if the chains did not begin at ``initial`` but around a mode that was found from there; else None.
     """
 
     positions: Position
@@ -55,6 +59,7 @@ class Run:
     changes: tuple[str, ...] = ()
     failed: int = 0
     failure: str | None = None
+    began: str | None = None
     kept: dict[int, Any] = dataclasses.field(default_factory=dict, init=False)  # predictions, by the number of draws
 
     @property
@@ -86,19 +91,18 @@ class Run:
         groups = {
             name: named_arrays(leg) for name, leg in zip(("posterior", "reference_posterior"), legs, strict=False)
         }
-        groups["sample_stats"] = named_arrays(self.info)
+        # A flag that holds for all updates may be one number.
+        shape = (self.chains, self.draws)
+        info = jax.tree.map(lambda leaf: leaf if np.ndim(leaf) else np.full(shape, leaf), self.info)
+        groups["sample_stats"] = named_arrays(info)
         return arviz_base.from_dict(groups, attrs={"/": self._attributes()})
 
     def to_netcdf(self, path: str | PathLike[str]) -> Path:
         """Write the run as a netCDF file, which ArviZ, xarray and R can read."""
-        from lockstep.results.export import to_netcdf
-
         return to_netcdf(self, path_of(path, "path"))
 
     def to_zarr(self, path: str | PathLike[str]) -> Path:
         """Write the run as a Zarr store (needs ``pip install lockstep-mcmc[export]``)."""
-        from lockstep.results.export import to_zarr
-
         return to_zarr(self, path_of(path, "path"))
 
     def summary(self) -> Summary:
@@ -107,8 +111,6 @@ class Run:
 
     def report(self, path: Any) -> Any:
         """Write a self-contained HTML page about the run, and return its path; in a directory, ``report.html``."""
-        from lockstep.results.report import write_report
-
         return write_report(self, path)
 
     def __repr__(self) -> str:
@@ -118,6 +120,7 @@ class Run:
             f"Run of {self.chains} chains × {self.draws:,} draws{thinned}{warmup}, seed {self.seed}: "
             f"acceptance {self.acceptance:.2f}, {self.seconds:.2f} s\n  kernel: {self.about['kernel']}\n  positions: "
             + ", ".join(f"{name} {array.shape}" for name, array in named_arrays(self.positions).items())
+            + ("" if self.began is None else f"\n  {self.began}")
         )
 
     def _attributes(self) -> dict[str, Any]:

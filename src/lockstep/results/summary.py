@@ -10,7 +10,7 @@ from lockstep.separation.predict import predict
 from lockstep.separation.sentences import sentences
 from lockstep.coupling.common_noise import CoupledInfo, ShadowedInfo
 from lockstep.results.convergence import good_news, problems
-from lockstep.engine.bad_ratios import infos, told_of_bad
+from lockstep.engine.bad_ratios import infos, told_of_bad, told_of_broken
 from lockstep.results.table import table_of, written
 from lockstep.engine.totals import failed_sentence
 from lockstep.core.warnings import LockstepWarning
@@ -36,14 +36,15 @@ class Summary:
 def summarize(run: Any) -> Summary:
     """The summary of a run."""
     table = table_of(run)
-    findings = [told for leg in infos(run.info) if (told := told_of_bad(leg, run.thin))]
+    legs = list(infos(run.info))
+    findings = [told for leg in legs for tell in (told_of_broken, told_of_bad) if (told := tell(leg, run.thin))]
     findings += [*_failed(run), *problems(run, table), *_separated(run)]
     exact_when = run.about.get("exact_when")
     if exact_when is not None:
         prediction, sentence = None, "exact kernel" + ("" if exact_when == "always" else f", when {exact_when}")
     else:
         prediction, sentence = _predicted(run)
-    findings += [sentence, *run.changes, *good_news(table)]
+    findings += [sentence, *run.changes, *good_news(table), *([run.began] if run.began else [])]
     updates = run.chains * run.draws * run.thin
     findings.append(f"acceptance {run.acceptance:.3f} over {updates:,} updates of {run.chains} chains")
     return Summary(table, tuple(findings), prediction)

@@ -50,4 +50,5 @@ def load(directory: str | PathLike[str]) -> Run:
         changes_in(found.directory),
         found.totals.failed,
         found.totals.failure,
+        found.record.about.get("began"),
     )

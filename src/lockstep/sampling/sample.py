@@ -5,10 +5,11 @@ from __future__ import annotations
 from os import PathLike
 from typing import Any
 
-from lockstep.chains.drive import Outcome, run_chains
 from lockstep.chains.groups import is_grouped, run_groups
 from lockstep.chains.interrupt import stopped
+from lockstep.chains.outcome import Outcome
 from lockstep.chains.prepare import make_task
+from lockstep.chains.session import run_chains
 from lockstep.chains.task import Task
 from lockstep.core.precision import canonical, double_precision
 from lockstep.engine.bad_ratios import warn_of_ratios
@@ -46,7 +47,10 @@ def sample(
         What `ls.standard`, `ls.penalty`, `ls.exchange`, … return, or any kernel with ``noise``, ``init`` and ``move``.
     initial
         A position for all chains, a function of a random key that draws one, or ``ls.Starts(positions)`` with a
-        leading axis over the chains.
+        leading axis over the chains. Kernels whose mode is not known yet (`ls.subsampled`, `ls.tunamh`, …) search it
+        from here, with several chains from the first one's start. If this is one position, their chains then begin
+        around the mode, each at a normal step of twice the standard deviations there, and ``run.began`` says so;
+        starts that you give for each chain are kept.
     draws
         How many positions of each chain to keep.
     chains
@@ -124,6 +128,7 @@ def finished(task: Task, outcome: Outcome) -> Run:
             changes=() if task.directory is None else changes_in(task.directory),
             failed=outcome.totals.failed + task.learning.failed,
             failure=outcome.totals.failure or task.learning.failure,
+            began=task.began,
         )
     if outcome.error is not None:
         vars(outcome.error)["run"] = run

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import inspect
 import itertools
 import json
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from lockstep.chains.drive import Outcome
-from lockstep.chains.executors import processors
+import jax
+import numpy as np
+
 from lockstep.chains.groups import STOP, run_all
 from lockstep.chains.interrupt import Stop, stopped
+from lockstep.chains.outcome import Outcome
+from lockstep.chains.pool import processors
 from lockstep.chains.prepare import make_task
 from lockstep.chains.task import Task
-from lockstep.core.arguments import path_of
+from lockstep.core.arguments import flag, path_of
 from lockstep.core.progress import Progress
 from lockstep.engine.totals import Totals, together
 from lockstep.results.run import Run
@@ -125,6 +129,8 @@ def sweep(
     if not callable(make):
         raise TypeError(f"make is {make!r}; it must be a function of the names of the grid that returns a kernel")
     points = _points(grid)
+    flag(progress, "progress", is_none_allowed=True)
+    _require_names(make, [name for name in points[0] if name != "seed"])
     make = _once(make)
     directory = None if directory is None else path_of(directory, "directory")
     tasks = [_task(make, point, initial, draws, chains, seed, warmup, thin, directory, changed) for point in points]
@@ -205,6 +211,16 @@ def _task(
     return dataclasses.replace(task, point=texts, stop_file=None if directory is None else Path(directory) / STOP)
 
 
+def _require_names(make: Any, names: list[str]) -> None:
+    """Refuse a function that does not take the names of the grid."""
+    try:
+        inspect.signature(make).bind(**dict.fromkeys(names))
+    except TypeError as error:
+        raise TypeError(f"make is {make!r}; it must take the names of the grid, {', '.join(names)} ({error})") from None
+    except ValueError:  # one that cannot be looked into
+        return
+
+
 def _points(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
     if not isinstance(grid, Mapping) or not grid:
         raise TypeError(
@@ -213,7 +229,7 @@ def _points(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
     for name, values in grid.items():
         if not isinstance(name, str) or not name.isidentifier():
             raise ValueError(f"grid names {name!r}; a name must be one that an argument of make can have")
-        if isinstance(values, (str, bytes)) or not hasattr(values, "__len__") or not len(values):
+        if isinstance(values, (str, bytes)) or not isinstance(values, Sized) or not len(values):
             raise TypeError(f"grid[{name!r}] is {values!r}; give a list of at least one value")
     points = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
     labels = [label(point) for point in points]
@@ -229,7 +245,8 @@ def label(point: Mapping[str, Any]) -> str:
 
 
 def _text(value: Any) -> str:
-    text = repr(value.item() if hasattr(value, "item") and not getattr(value, "shape", ()) else value)
+    is_number = isinstance(value, (np.generic, np.ndarray, jax.Array)) and not value.shape
+    text = repr(value.item() if is_number else value)
     text = text.strip("'")
     if PLAIN.fullmatch(text) and set(text) != {"."}:
         return text

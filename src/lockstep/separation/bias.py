@@ -9,19 +9,20 @@ from typing import Any
 import jax
 import numpy as np
 
-from lockstep.chains.drive import completed, run_chains
+from lockstep.chains.outcome import completed
 from lockstep.chains.prepare import make_task
+from lockstep.chains.session import run_chains
 from lockstep.chains.starts import Starts
 from lockstep.core.arguments import MOST_SEED, require_run, whole
 from lockstep.core.precision import double_precision
 from lockstep.coupling.common_noise import Coupled, Pair
 from lockstep.coupling.maximal import MaximallyCoupled
 from lockstep.coupling.names import named_arrays
-from lockstep.estimators.combinations import TwoSided, two_sided
+from lockstep.estimators.combinations import two_sided
+from lockstep.estimators.samples import with_count
 from lockstep.kernels import corrected
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.proposals import RandomWalk
-from lockstep.ratios import Estimated
 from lockstep.separation.predict import replicates_of
 from lockstep.separation.summary import mean_and_error
 from lockstep.separation.trust import asymmetry_of
@@ -112,13 +113,8 @@ def bias(
     """
     require_run(run)
     kernel = run.kernel
-    if not isinstance(kernel, MetropolisHastings) or not isinstance(kernel.ratio, Estimated):
+    if not isinstance(kernel, MetropolisHastings) or kernel.ratio.rule is None or kernel.ratio.estimator is None:
         raise TypeError(f"run has the kernel {kernel!r}; bias needs one such as ls.naive(estimator, proposal)")
-    if not hasattr(kernel.ratio.estimator, "with_count"):
-        raise TypeError(
-            f"estimator {kernel.ratio.estimator!r} has no with_count(count), which bias needs for a reference "
-            f"with more samples; give it one"
-        )
     reference = reference_of(run, kernel, whole(times, "times", 2))
     updates = run.draws * run.thin
     draws = max(FEWEST_DRAWS, updates // (1 + times)) if draws is None else whole(draws, "draws", 2)
@@ -137,9 +133,10 @@ def bias(
 
 def reference_of(run: Any, kernel: MetropolisHastings, times: int) -> MetropolisHastings:
     """The corrected kernel with more samples, two-sided if the variance differs by direction."""
-    estimator = kernel.ratio.estimator  # type: ignore[attr-defined]
-    more = estimator.with_count(times * estimator.count)
-    if not isinstance(estimator, TwoSided) and asymmetry_of(*replicates_of(run, kernel)):
+    estimator = kernel.ratio.estimator
+    assert estimator is not None  # who calls this has made sure
+    more = with_count(estimator, times * estimator.count)
+    if estimator.sides == 1 and asymmetry_of(*replicates_of(run, kernel)):
         more = two_sided(more)
     return corrected(more, kernel.proposal)
 

@@ -12,13 +12,14 @@ import jax.random as jr
 import numpy as np
 
 from lockstep.chains.starts import initial_states
-from lockstep.core.arguments import MOST_SEED, require_protocol, whole
+from lockstep.core.arguments import MOST_SEED, whole
 from lockstep.core.precision import canonical, double_precision
 from lockstep.core.progress import Progress
 from lockstep.core.types import one_of
 from lockstep.coupling.common_noise import Shadowed
-from lockstep.engine import compiled as driver
 from lockstep.engine.bad_ratios import explain
+from lockstep.engine.block import CELL, block_noise, take
+from lockstep.engine.compiled import COMPILED
 
 LEAST_WIDTH = 16
 SHRINK = 0.7  # so that a sixth of the lanes is idle on average, with few widths to compile
@@ -76,7 +77,8 @@ def first_passage(
     progress
         As in `ls.sample`.
     """
-    require_protocol(kernel, Shadowed, "kernel", "ls.Shadowed(exact, approximate)")
+    if not isinstance(kernel, Shadowed):
+        raise TypeError(f"kernel must be ls.Shadowed(exact, approximate); got {kernel!r}")
     replicates, limit = whole(replicates, "replicates", 2), whole(limit, "limit", 1)
     with double_precision(), Progress(replicates, "first passages", progress) as shown:
         compiled = canonical(kernel, "kernel")
@@ -88,10 +90,10 @@ def first_passage(
         active = np.arange(replicates)
         width, step = replicates, 0
         while len(active) and step < limit:
-            cells = driver.cells_per_block(compiled, keys, state, limit - step)
-            steps = min(cells * driver.CELL, limit - step)
-            moved, first, is_finite = _until_marked(compiled, keys, state, step, steps, cells=cells)
-            if step == 0 and not all(is_finite):
+            cells = COMPILED.cells_per_block(compiled, keys, state, limit - step)
+            steps = min(cells * CELL, limit - step)
+            moved, first, is_valid = _until_marked(compiled, keys, state, step, steps, cells=cells)
+            if step == 0 and not all(is_valid):
                 where = explain(compiled, one_of(state.position, 0))
                 raise FloatingPointError(f"every log ratio so far was NaN or plus infinity: {where}")
             state, first = moved, np.asarray(first)[: len(active)]
@@ -117,16 +119,16 @@ def _until_marked(kernel: Any, keys: Any, state: Any, start: Any, steps: Any, *,
 
     A replicate that was not marked holds ``steps``; the last result has an entry for each leg.
     """
-    noise = driver.block_noise(kernel, keys, state, start // driver.CELL, cells)
-    offset = start % driver.CELL
+    noise = block_noise(kernel, keys, state, start // CELL, cells)
+    offset = start % CELL
     move = jax.vmap(kernel.move)
 
     def body(i: Any, carry: Any) -> Any:
-        state, first, is_finite = carry
-        state, info = move(state, driver.take(noise, offset + i))
-        is_finite = [seen | leg.is_finite for seen, leg in zip(is_finite, (info.exact, info.approximate), strict=True)]
-        return state, jnp.where(info.marks & (first == steps), i, first), is_finite
+        state, first, is_valid = carry
+        state, info = move(state, take(noise, offset + i))
+        is_valid = [seen | leg.is_valid for seen, leg in zip(is_valid, (info.exact, info.approximate), strict=True)]
+        return state, jnp.where(info.marks & (first == steps), i, first), is_valid
 
     start_flags = [jnp.zeros(len(keys), bool)] * 2
-    state, first, is_finite = jax.lax.fori_loop(0, steps, body, (state, jnp.full(len(keys), steps), start_flags))
-    return state, first, [seen.any() for seen in is_finite]
+    state, first, is_valid = jax.lax.fori_loop(0, steps, body, (state, jnp.full(len(keys), steps), start_flags))
+    return state, first, [seen.any() for seen in is_valid]

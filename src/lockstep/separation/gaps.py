@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lockstep.core.types import Estimate
+from lockstep.core.types import Estimate, Rule
 from lockstep.separation.groups import common, groups_of, shapes_of
 from lockstep.separation.replicates import ROUNDING, Cumulants, Replicates
 from lockstep.separation.scores import kurtosis_of, normal_scores
@@ -38,7 +38,7 @@ class Noise(NamedTuple):
     estimate: Estimate
 
 
-def measure_gaps(replicates: Replicates, rules: dict[str, Any]) -> dict[str, Gaps]:
+def measure_gaps(replicates: Replicates, rules: dict[str, Rule]) -> dict[str, Gaps]:
     """Gaps of each rule at each pair; pairs whose noise has one law share their replicates."""
     log_ratio = replicates.halves.difference.mean(axis=0) + replicates.log_proposal_ratio
     is_noisy = np.isfinite(log_ratio) & replicates.is_noisy
@@ -56,7 +56,7 @@ def measure_gaps(replicates: Replicates, rules: dict[str, Any]) -> dict[str, Gap
     return found
 
 
-def _without_noise(of: Gaps, replicates: Replicates, rule: Any, quiet: np.ndarray, log_ratio: np.ndarray) -> None:
+def _without_noise(of: Gaps, replicates: Replicates, rule: Rule, quiet: np.ndarray, log_ratio: np.ndarray) -> None:
     """The gaps where estimates have no noise: none, unless a rule corrects for noise that is not there."""
     exact = of.acceptance[quiet] = _probability(log_ratio)
     constant = replicates.is_constant[quiet]
@@ -74,7 +74,7 @@ def _empty(pairs: int) -> Gaps:
 def _measure_group(
     found: dict[str, Gaps],
     replicates: Replicates,
-    rules: dict[str, Any],
+    rules: dict[str, Rule],
     members: np.ndarray,
     log_ratio: np.ndarray,
     share: float,
@@ -133,7 +133,7 @@ def _thinned(noise: Noise, most: int) -> Noise:
 
 
 def _gaps(
-    noise: Noise, log_ratio: np.ndarray, scale: np.ndarray, rules: dict[str, Any]
+    noise: Noise, log_ratio: np.ndarray, scale: np.ndarray, rules: dict[str, Rule]
 ) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """For each rule E abs(gap), E gap and the acceptance at each pair."""
     rows = np.array_split(np.arange(len(log_ratio)), 1 + len(log_ratio) * noise.score.size // MOST_AT_ONCE)

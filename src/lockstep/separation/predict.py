@@ -7,17 +7,16 @@ from typing import Any
 import jax
 import numpy as np
 
+from lockstep.core.adopt import adopted
 from lockstep.core.arguments import MOST_SEED, positive, require_run, whole
-from lockstep.core.types import Position
+from lockstep.core.types import Kernel, Position
 from lockstep.core.warnings import warn
-from lockstep.coupling.common_noise import Coupled, Pair, Shadowed
-from lockstep.coupling.maximal import MaximallyCoupled
-from lockstep.kernels.compose import Cycle, Mixture
+from lockstep.coupling.common_noise import Pair
+from lockstep.kernels.compose import Cycle
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
-from lockstep.ratios import Estimated
 from lockstep.separation.kept import keep, recall
 from lockstep.separation.prediction import Prediction, RulePrediction
-from lockstep.separation.rates import RULES, judge, seen_by
+from lockstep.separation.rates import judge, seen_by
 from lockstep.separation.replicates import Replicates, draw_replicates
 
 SHARE = 10  # one call of the estimator for so many of the run's
@@ -115,39 +114,38 @@ def replicates_of(
 ) -> tuple[Replicates, Replicates]:
     """A few replicates forward and in reverse, to look at the noise of a kernel's estimator."""
     places, _ = places_of(run.positions, min(pairs, run.chains * run.draws))
-    estimator = kernel.ratio.estimator  # type: ignore[attr-defined]
+    estimator = kernel.ratio.estimator
+    assert estimator is not None  # who calls this has made sure
     return draw_replicates(estimator, kernel.proposal, places, replicates, run.seed)
 
 
-def _judged(run: Any, kernel: Any) -> tuple[Any, Position]:
+def _judged(run: Any, kernel: Any) -> tuple[Kernel, Position]:
     """The kernel to judge, and the positions to judge it at."""
     judged = run.kernel if kernel is None else kernel
     if judged is None:
         raise ValueError("run has no kernel (it was loaded from disk); call predict(run, kernel)")
     positions = run.positions.second if isinstance(run.positions, Pair) else run.positions
-    if isinstance(judged, (Coupled, Shadowed, MaximallyCoupled)):
-        judged = judged.kernels[1]
-    return judged, positions
+    judged = adopted(judged, Kernel, "kernel", "a kernel such as ls.naive(estimator, proposal)")
+    return (judged.kernels[1] if judged.is_coupling else judged), positions
 
 
-def _weighted(kernel: Any) -> list[tuple[float, MetropolisHastings]]:
+def _weighted(kernel: Kernel) -> list[tuple[float, MetropolisHastings]]:
     """The kernels of one accept/reject that a kernel is made of, and how often each is applied in an update."""
     if isinstance(kernel, MetropolisHastings):
         return [(1.0, kernel)]
-    if isinstance(kernel, (Cycle, Mixture)):
-        weights = kernel.weights if isinstance(kernel, Mixture) else [1.0] * len(kernel.kernels)
-        pairs = zip(weights, kernel.kernels, strict=True)
-        return [(float(w) * inner, one) for w, part in pairs for inner, one in _weighted(part)]
+    if len(kernel.applications):
+        pairs = zip(kernel.applications, kernel.kernels, strict=True)
+        return [(float(times) * inner, one) for times, part in pairs for inner, one in _weighted(part)]
     raise TypeError(f"kernel is {kernel!r}; a prediction needs one such as ls.naive(estimator, proposal)")
 
 
 def _is_always_exact(kernel: MetropolisHastings) -> bool:
-    if isinstance(kernel.ratio, Estimated):
+    if kernel.ratio.rule is not None and kernel.ratio.estimator is not None:
         return False
     if kernel.exact_when is not None:
         return True
     raise TypeError(
-        f"kernel has the ratio {type(kernel.ratio).__name__}, which is approximate but estimates no log ratio by an "
+        f"kernel has the ratio {kernel.ratio.name}, which is approximate but estimates no log ratio by an "
         f"estimator; a prediction needs a kernel such as ls.naive(estimator, proposal)"
     )
 
@@ -213,12 +211,12 @@ def _predict_one(
     updates: int,
     log_ratios: np.ndarray | None,
 ) -> Prediction:
-    estimator, used = kernel.ratio.estimator, kernel.ratio.rule  # type: ignore[attr-defined]
+    estimator, used = kernel.ratio.estimator, kernel.ratio.rule
+    assert estimator is not None and used is not None  # it is not exact
     forward, reverse = draw_replicates(estimator, kernel.proposal, places, replicates, seed)
-    name = next((name for name, rule in RULES.items() if type(rule) is type(used)), used.name)
-    judged = judge(estimator, forward, reverse, {name: used}, seen_by(used, forward, chains, log_ratios), updates)
+    judged = judge(estimator, forward, reverse, [used], seen_by(used, forward, chains, log_ratios), updates)
     pairs = len(forward.log_proposal_ratio)
-    return Prediction(name, judged.rules, judged.sentences, updates, pairs, replicates, judged.is_noise_free)
+    return Prediction(used.name, judged.rules, judged.sentences, updates, pairs, replicates, judged.is_noise_free)
 
 
 def _together(shares: list[Prediction], weights: list[float], updates: int) -> Prediction:

@@ -2,22 +2,47 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from lockstep.estimators.combinations import TwoSided, halves
-from lockstep.ratios.rules import corrected, penalty, penalty_series, plug_in
+from lockstep.core.parts import part
+from lockstep.core.precision import double_precision
+from lockstep.core.types import Array, Estimate, Estimator, Rule
+from lockstep.estimators.combinations import halves, two_sided
+from lockstep.ratios.rules import RULES, corrected
 from lockstep.separation.gaps import GRID, Gaps, measure_gaps
 from lockstep.separation.prediction import RulePrediction
 from lockstep.separation.replicates import Cumulants, Replicates
 from lockstep.separation.summary import mean_and_error
 from lockstep.separation.trust import asymmetry_of, problems_of
 
-RULES = {"naive": plug_in, "penalty": penalty, "penalty_series": penalty_series, "corrected": corrected}
-TWO_SIDED = "two_sided"
 RESOLVED = 0.5
 LEAST_SHARE = 0.2
+
+
+@part
+class TwoSidedCorrected(Rule):
+    """`corrected` over the two-sided estimator: where the variance differs by direction, the rule that is left."""
+
+    name = "two_sided"
+    needs_variance = True
+    order = corrected.order
+    error = corrected.error
+    colour, marker = "#CC79A7", "^"
+
+    def __call__(self, estimate: Estimate) -> Array:
+        return corrected(estimate)
+
+    def suits(self, estimator: Estimator) -> bool:
+        return estimator.sides == 1 and corrected.suits(estimator)
+
+    def prepared(self, estimator: Estimator) -> tuple[Estimator, Rule]:
+        return two_sided(estimator), corrected
+
+
+ALL_RULES: tuple[Rule, ...] = (*RULES, TwoSidedCorrected())
 
 
 class Judged(NamedTuple):
@@ -34,26 +59,26 @@ class Judged(NamedTuple):
 
 
 def judge(
-    estimator: Any, forward: Replicates, reverse: Replicates, used: dict[str, Any], seen: Seen, updates: int
+    estimator: Estimator, forward: Replicates, reverse: Replicates, more: Sequence[Rule], seen: Seen, updates: int
 ) -> Judged:
-    """Every rule that the estimator allows, and those ``used``, in so many updates."""
+    """Every rule that suits the estimator, and some more, in so many updates."""
     # Whatever is no number is found at the end, and said in words.
-    with np.errstate(all="ignore"):
-        return _judge(estimator, forward, reverse, used, seen, updates)
+    with np.errstate(all="ignore"), double_precision():
+        return _judge(estimator, forward, reverse, more, seen, updates)
 
 
 def _judge(
-    estimator: Any, forward: Replicates, reverse: Replicates, used: dict[str, Any], seen: Seen, updates: int
+    estimator: Estimator, forward: Replicates, reverse: Replicates, more: Sequence[Rule], seen: Seen, updates: int
 ) -> Judged:
-    rules = {name: rule for name, rule in RULES.items() if _can_use(rule, estimator)} | used
+    rules = {rule.name: rule for rule in (*ALL_RULES, *more) if rule.suits(estimator)}
+    one_sided = {name: rule for name, rule in rules.items() if sides_of(rule, estimator) == 1}
     problems, asymmetry = tuple(problems_of(estimator, forward, reverse)), asymmetry_of(forward, reverse)
     gaps: dict[str, Gaps | None] = dict.fromkeys(rules)
     if not problems and not asymmetry:
-        gaps |= measure_gaps(forward, rules)
-    if not isinstance(estimator, TwoSided) and _can_use(corrected, estimator):
-        gaps[TWO_SIDED] = None
-        if not problems:
-            gaps |= measure_gaps(both_ways(forward, reverse), {TWO_SIDED: corrected})
+        gaps |= measure_gaps(forward, one_sided)
+    if not problems and len(one_sided) < len(rules):
+        rest = {name: rule for name, rule in rules.items() if name not in one_sided}
+        gaps |= measure_gaps(both_ways(forward, reverse), rest)
     found = {rule: of_rule(rule, of, seen, updates) for rule, of in gaps.items()}
     if not problems and (lost := [rule for rule, of in gaps.items() if of is not None and np.isnan(found[rule].rho)]):
         problems = (
@@ -64,8 +89,9 @@ def _judge(
     return Judged(found, problems, asymmetry, bool(is_noise_free))
 
 
-def _can_use(rule: Any, estimator: Any) -> bool:
-    return not rule.needs_variance or getattr(estimator, "has_variance", True)
+def sides_of(rule: Rule, estimator: Estimator) -> int:
+    """How many times the samples of an estimator a rule takes."""
+    return rule.prepared(estimator)[0].sides // estimator.sides
 
 
 def both_ways(forward: Replicates, reverse: Replicates) -> Replicates:
@@ -111,10 +137,10 @@ class Seen(NamedTuple):
         return ratio * in_run, float(np.hypot(error, ratio * error_in_run))
 
 
-def seen_by(rule: Any, forward: Replicates, chains: int, in_run: Any) -> Seen:
+def seen_by(rule: Rule, forward: Replicates, chains: int, in_run: np.ndarray | None) -> Seen:
     """The log ratios of a rule at the replicates, beside those of a run that it made."""
-    with np.errstate(all="ignore"):
-        decided = rule(forward.each) + forward.log_proposal_ratio[:, None]
+    with np.errstate(all="ignore"), double_precision():
+        decided = np.asarray(rule(forward.each)) + forward.log_proposal_ratio[:, None]
     in_run = None if in_run is None else np.nan_to_num(in_run, nan=-np.inf)
     return Seen(chains, np.nan_to_num(decided, nan=-np.inf), in_run)
 

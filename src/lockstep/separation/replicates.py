@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +10,7 @@ import jax.random as jr
 import numpy as np
 
 from lockstep.core.precision import canonical, double_precision
-from lockstep.core.types import Array, Estimate, Key, Position
+from lockstep.core.types import Array, Estimate, Estimator, Key, Position, Proposal
 from lockstep.coupling.common_noise import have_equal_values
 from lockstep.estimators.samples import influences, pooled, taken
 from lockstep.host.boxes import called_back
@@ -62,19 +62,19 @@ class Replicates(NamedTuple):
     @property
     def is_noisy(self) -> np.ndarray:
         """At which pairs D is finite and the noise of its estimates has a scale, from either half of them."""
-        is_finite = np.isfinite(self.halves.difference).all(axis=0)
-        return is_finite & ~self.is_constant & np.all(self.halves.variance > 0, axis=0)
+        is_known = np.isfinite(self.halves.difference).all(axis=0)
+        return is_known & ~self.is_constant & np.all(self.halves.variance > 0, axis=0)
 
 
 def draw_replicates(
-    estimator: Any, proposal: Any, positions: Position, replicates: int, seed: int
+    estimator: Estimator, proposal: Proposal, positions: Position, replicates: int, seed: int
 ) -> tuple[Replicates, Replicates]:
     """Propose from each position (a leading axis) and estimate D that many times, forward and in reverse."""
     with double_precision():
         estimator, proposal = canonical(called_back(estimator), "estimator"), canonical(proposal, "proposal")
         places = canonical(positions, "positions")
         pairs = len(jax.tree.leaves(places)[0])
-        samples = replicates * int(getattr(estimator, "count", 1))
+        samples = replicates * estimator.count
         batch = int(np.clip(MOST_SAMPLES // samples, 1, pairs))
         most = max(FEWEST_INFLUENCES, MOST_INFLUENCES // (4 * pairs))
         keys = jr.split(jr.key(seed), pairs)
@@ -94,7 +94,9 @@ def _arranged(found: Replicates) -> Replicates:
 
 
 @jax.jit(static_argnums=(4, 5, 6))
-def _draw(estimator: Any, proposal: Any, keys: Key, places: Position, half: int, batch: int, most: int) -> Replicates:
+def _draw(
+    estimator: Estimator, proposal: Proposal, keys: Key, places: Position, half: int, batch: int, most: int
+) -> Replicates:
     """All arrays have the axes pair, way and half in front."""
 
     def one_half(key: Key, here: Position, there: Position) -> tuple[Estimate, Array, Cumulants, Array]:

@@ -76,14 +76,20 @@ def coefficients(e: np.ndarray, weights: np.ndarray) -> np.ndarray:
     return np.linalg.solve(weighted.T @ polynomials, e.ravel()[order] @ weighted)
 
 
+def first_order(shape: Shape) -> np.ndarray:
+    """The cⱼ that bias and skewness tell: those of Cornish and Fisher's expansion."""
+    expected = np.zeros(DEGREE + 1)
+    expected[:3] = shape.bias, 1 - shape.skewness**2 / 36, shape.skewness / 6
+    return expected
+
+
 def normal_scores(e: np.ndarray, linear: np.ndarray, shape: Shape) -> tuple[np.ndarray, np.ndarray]:
     """The normal scores of the noise e of replicates, an array (P, K), and the weights of the replicates."""
     weights = calibrated(linear, shape)
     found = coefficients(e, weights)
     folds = [(e[:, f::FOLDS], linear[:, f::FOLDS]) for f in range(min(FOLDS, e.shape[1]))]
     spread = np.var([coefficients(part, calibrated(line, shape)) for part, line in folds], axis=0, ddof=1)
-    expected = np.zeros(DEGREE + 1)
-    expected[:3] = shape.bias, 1 - shape.skewness**2 / 36, shape.skewness / 6
+    expected = first_order(shape)
     doubt = _doubt(shape)
     noise = spread / len(folds)
     # What normal noise would give beyond the calibrated moments; few folds can tell less by chance.

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from lockstep.core.types import Estimator
 from lockstep.separation.replicates import ROUNDING, Replicates
 from lockstep.separation.tails import HEAVY, tail_of_squares
 
@@ -22,11 +21,11 @@ WITHOUT_VARIANCE = (
 )
 
 
-def problems_of(estimator: Any, forward: Replicates, reverse: Replicates) -> list[str]:
+def problems_of(estimator: Estimator, forward: Replicates, reverse: Replicates) -> list[str]:
     """Sentences about what is wrong with the estimates, for every rule."""
     found = []
     count = float(np.mean(forward.each.count))
-    if count < FEWEST_SAMPLES and not getattr(estimator, "is_variance_known", False):
+    if count < FEWEST_SAMPLES and not estimator.is_variance_known:
         found.append(
             f"an estimate has only {count:.0f} samples, from which its cumulants cannot be estimated: take count >= 8"
         )

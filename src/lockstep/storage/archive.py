@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import secrets
+import stat
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -20,7 +22,10 @@ import numpy as np
 from lockstep.storage.errors import DamagedError, StorageError
 
 TEMPORARY = ".tmp"
-MOST_TEXT = 2**26  # bytes of a JSON file
+MOST_TEXT = 2**23  # bytes of a JSON file
+RESTORE = "Nothing was changed. Restore the file from a copy, or begin anew in another directory"
+# What `save_arrays` writes before the numbers of an array, and nothing else: no parser of Python is asked.
+HEADER = re.compile(rb"\{'descr': '([<>|][fiub]\d{1,2})', 'fortran_order': False, 'shape': \(([\d, ]{0,200})\), \} *\n")
 
 
 def write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
@@ -41,8 +46,13 @@ def save_arrays(file: BinaryIO, arrays: Mapping[str, np.ndarray]) -> None:
 
 def write_json(path: Path, value: Any) -> None:
     """Commit a JSON file."""
-    text = json.dumps(value, indent=1, ensure_ascii=False)
-    commit(path, lambda file: file.write(text.encode()))
+    text = json.dumps(value, indent=1, ensure_ascii=False).encode()
+    if len(text) > MOST_TEXT:
+        raise StorageError(
+            f"{path} would have {len(text):,} bytes, more than the {MOST_TEXT:,} that are read back: what the "
+            f"functions of the kernel refer to is too large to be compared; hand large data over as arrays"
+        )
+    commit(path, lambda file: file.write(text))
 
 
 def commit(path: Path, write: Callable[[BinaryIO], Any]) -> None:
@@ -85,19 +95,19 @@ def sync_directory(path: Path) -> None:
 
 def read_json(path: Path) -> Any:
     """The value of a JSON file."""
+    require_file(path)
     try:
-        require_plain(path)
         if path.stat().st_size > MOST_TEXT:
             raise ValueError(f"it has {path.stat().st_size:,} bytes")
         return json.loads(path.read_bytes())
-    except (ValueError, RecursionError) as error:
-        raise DamagedError(f"{path} is no description of a run: {error}") from None
+    except (ValueError, RecursionError, OSError) as error:
+        raise DamagedError(f"{path} is no description of a run: {error}. {RESTORE}") from None
 
 
 def read_arrays(path: Path, wanted: Callable[[str], bool] = lambda name: True) -> dict[str, np.ndarray]:
     """The arrays of a file whose names are wanted; an error if anything about the file is wrong."""
+    require_file(path)
     try:
-        require_plain(path)
         with path.open("rb") as file, zipfile.ZipFile(file) as archive:
             members = archive.infolist()
             size = os.fstat(file.fileno()).st_size
@@ -110,29 +120,43 @@ def read_arrays(path: Path, wanted: Callable[[str], bool] = lambda name: True) -
                 for member in members
                 if member.filename.endswith(".npy") and wanted(member.filename[:-4])
             }
-    except FileNotFoundError:
-        raise DamagedError(f"{path} is missing") from None
-    except (ValueError, KeyError, EOFError, NotImplementedError, RuntimeError, zipfile.BadZipFile) as error:
+    # Whatever a flipped bit makes of a file, the parser of archives must not be the one to say so.
+    except Exception as error:
         raise DamagedError(f"{path} is damaged or was not written by Lockstep ({error})") from None
 
 
 def _array(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
     with archive.open(member) as file:
         version = np.lib.format.read_magic(file)
-        if version not in ((1, 0), (2, 0)):
+        if version != (1, 0):
             raise ValueError(f"array {member.filename} has format {version}")
-        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-        shape, is_fortran, dtype = read(file)
-        if dtype.kind not in "fiub":
-            raise ValueError(f"array {member.filename} has dtype {dtype}")
-        if any(length < 0 for length in shape):
-            raise ValueError(f"array {member.filename} has shape {shape}")
+        found = HEADER.fullmatch(file.read(int.from_bytes(file.read(2), "little")))
+        if found is None:
+            raise ValueError(f"array {member.filename} has no header of an array of numbers")
+        dtype, shape = (
+            np.dtype(found[1].decode()),
+            tuple(int(length) for length in found[2].split(b",") if length.strip()),
+        )
         if math.prod(shape) * dtype.itemsize != member.file_size - file.tell():
             raise ValueError(f"array {member.filename} declares shape {shape}, which is not what it holds")
         data = bytearray(file.read())  # reads to the end: the checksum is compared
     if len(data) != math.prod(shape) * dtype.itemsize:
         raise ValueError(f"array {member.filename} is cut off")
-    return np.frombuffer(data, dtype).reshape(shape, order="F" if is_fortran else "C")
+    return np.frombuffer(data, dtype).reshape(shape)
+
+
+def require_file(path: Path) -> None:
+    """Refuse what is missing or no plain file: a directory, a link, or a pipe from which one would read for ever."""
+    require_plain(path)
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        raise DamagedError(f"{path} is missing. {RESTORE}") from None
+    except OSError as error:
+        raise DamagedError(f"{path} cannot be read ({error.strerror or error}). {RESTORE}") from None
+    if not stat.S_ISREG(mode):
+        kind = "a directory" if stat.S_ISDIR(mode) else "no plain file"
+        raise DamagedError(f"{path} is {kind}; a run directory has a plain file there. {RESTORE}")
 
 
 def require_plain(path: Path) -> None:

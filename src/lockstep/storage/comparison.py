@@ -16,7 +16,7 @@ MOST_SHOWN = 4
 
 def require_choice(changed: Any) -> str:
     """What to do with a run of another model, checked."""
-    if changed not in (REFUSE, ACCEPT):
+    if not isinstance(changed, str) or changed not in (REFUSE, ACCEPT):
         raise ValueError(f"changed is {changed!r}; it must be {REFUSE!r} or {ACCEPT!r}")
     return str(changed)
 

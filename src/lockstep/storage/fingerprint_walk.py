@@ -23,7 +23,7 @@ import jax
 import jax.random as jr
 import numpy as np
 
-from lockstep.core.parts import is_key
+from lockstep.core.parts import is_key, is_named
 from lockstep.host.black_box import BlackBox
 from lockstep.storage import fingerprint_owner as owner
 from lockstep.storage.fingerprint_code import Place, Uses, all_names, code_text, digest, uses_of, words
@@ -178,11 +178,11 @@ class Walk:
         self._inside([(f"{path}.func", value.func), *((f"{path}({key})", v) for key, v in data)], found, around)
 
     def _sequence(self, value: Any, path: str, found: Found, around: tuple[Any, ...]) -> None:
-        kind, names = type(value), getattr(value, "_fields", None)
+        kind, names = type(value), value._fields if is_named(value) else None
         found[path] = kind.__name__
         if owner.is_users_class(kind):
             self._visit(kind, f"{path}.class", found, around)
-            if kept := vars(value) if hasattr(value, "__dict__") else None:
+            if kept := _own(value):
                 self._inside([(f"{path}.{name}", kept[name]) for name in sorted(kept)], found, around)
         if names is not None and len(names) == len(value):
             self._inside([(f"{path}.{name}", item) for name, item in zip(names, value, strict=True)], found, around)
@@ -428,7 +428,8 @@ class Walk:
             is_slot = isinstance(value, (types.MemberDescriptorType, types.GetSetDescriptorType))
             is_slot = is_slot or type(value).__name__ == "_tuplegetter"
             is_method = isinstance(value, (types.FunctionType, staticmethod, classmethod, property))
-            if is_made or is_slot or (name.startswith("__") and name.endswith("__") and not is_method):
+            is_registry = name == "_abc_impl"  # of what Python finds to be subclasses
+            if is_made or is_slot or is_registry or (name.startswith("__") and name.endswith("__") and not is_method):
                 continue
             if is_enum and name.startswith("_"):
                 continue
@@ -497,14 +498,18 @@ def _pairs(value: Any) -> list[tuple[Any, Any]]:
     return list(value.items())
 
 
+def _own(value: Any) -> dict[str, Any]:
+    return vars(value) if hasattr(value, "__dict__") else {}
+
+
 def _public(value: Any) -> dict[str, Any]:
-    held = vars(value) if hasattr(value, "__dict__") else {}
+    held = _own(value)
     return {name: held[name] for name in sorted(held) if not (name.startswith("_") or held[name] is None)}
 
 
 def _held(value: Any) -> dict[str, Any]:
     """All attributes of an object, those in slots included."""
-    held = dict(vars(value)) if hasattr(value, "__dict__") else {}
+    held = dict(_own(value))
     for kind in type(value).__mro__:
         slots = vars(kind).get("__slots__", ())
         for slot in (slots,) if isinstance(slots, str) else slots:

@@ -12,8 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from lockstep.storage.archive import require_plain
-from lockstep.storage.errors import LockedError, StorageError
+from lockstep.storage.archive import require_file, require_plain
+from lockstep.storage.errors import DamagedError, LockedError, StorageError
 
 NAME = "lock"
 PATIENCE = 0.5  # seconds: one who only looks holds the lock for a moment
@@ -43,6 +43,8 @@ class Lock:
 
     def __enter__(self) -> Self:
         require_plain(self.path)
+        if self.path.exists():
+            require_file(self.path)
         try:
             self.descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
         except OSError as error:
@@ -84,8 +86,9 @@ class Lock:
 def is_locked(directory: Path) -> bool:
     """Whether somebody is writing to a directory."""
     try:
+        require_file(directory / NAME)
         descriptor = os.open(directory / NAME, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
-    except OSError:
+    except (OSError, DamagedError):
         return False
     try:
         return not _take(descriptor, is_shared=True)
@@ -98,9 +101,10 @@ def is_locked(directory: Path) -> bool:
 def lock_note(directory: Path) -> dict[str, Any]:
     """What the last writer wrote into the lock."""
     try:
+        require_file(directory / NAME)
         with (directory / NAME).open("rb") as file:
             note = json.loads(file.read(4096))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return note if isinstance(note, dict) else {}
 

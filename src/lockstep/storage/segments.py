@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import jax.random as jr
 import numpy as np
 
 from lockstep.core.parts import is_key
-from lockstep.engine.compiled import Output
+from lockstep.engine.block import Output
 from lockstep.engine.totals import Totals
 from lockstep.storage import structure
 from lockstep.storage.archive import read_arrays, write_arrays
@@ -139,7 +140,10 @@ def totals_of(counts: Any) -> Totals:
     found = {field.name: counts[field.name] for field in dataclasses.fields(Totals)}
     failure = found.pop("failure")
     is_text = failure is None or isinstance(failure, str)
-    if not is_text or not all(value is None or isinstance(value, (int, float)) for value in found.values()):
+    measured = {"gaps": found["gaps"] or 0.0, "seconds": found["seconds"]}
+    counted = [found[name] for name in found if name not in measured and not (name == "marks" and found[name] is None)]
+    are_counts = all(type(value) is int and 0 <= value < 2**62 for value in counted)
+    if not is_text or not are_counts or not all(math.isfinite(value) for value in measured.values()):
         raise ValueError(f"its totals are {found}")
     return Totals(**found, failure=failure)
 
@@ -149,9 +153,12 @@ def read_output(segment: Segment) -> Output:
     try:
         arrays = read_arrays(segment.path, lambda name: name.startswith(("positions.", "info.")))
         trees = [structure.decode(segment.trees[name], iter(_leaves(arrays, name))) for name in ("positions", "info")]
-        chains = {leaf.shape[:2] for leaf in jax.tree.leaves(trees)}
+        leaves = jax.tree.leaves(trees)
+        chains = {leaf.shape[:2] for leaf in leaves}
         if len(chains) != 1 or next(iter(chains))[1:] != (segment.draws,):
             raise ValueError(f"its arrays do not all hold {segment.draws} draws")
+        if not any(leaf.size for leaf in leaves):  # what takes no room can be declared in any number
+            raise ValueError(f"it declares {segment.draws:,} draws in which there is no number")
         return Output(*trees)
     except DamagedError as error:
         raise DamagedError(f"{error}. {_remedy(segment.path)}") from None
@@ -167,13 +174,16 @@ def read_state(segment: Segment, like: Any, name: str = "state") -> tuple[Any, d
     infos = ("pending", "past", "after")
     try:
         arrays = read_arrays(segment.path, lambda member: member.partition(".")[0] in (name, *infos))
+        leaves, known = _leaves(arrays, name), {info: _leaves(arrays, info) for info in infos}
     except DamagedError as error:
         raise DamagedError(f"{error}. {_remedy(segment.path)}") from None
-    leaves, wanted = _leaves(arrays, name), jax.tree.leaves(like)
+    except KeyError as error:
+        raise DamagedError(f"{segment.path} does not hold {error}. {_remedy(segment.path)}") from None
+    wanted = jax.tree.leaves(like)
     if [(leaf.shape, leaf.dtype) for leaf in leaves] != [(leaf.shape, leaf.dtype) for leaf in map(_plain, wanted)]:
         raise DamagedError(f"{segment.path} holds no state of this kernel. {_remedy(segment.path)}")
     restored = [_as(leaf, old) for leaf, old in zip(leaves, wanted, strict=True)]
-    return jax.tree.unflatten(jax.tree.structure(like), restored), {info: _leaves(arrays, info) for info in infos}
+    return jax.tree.unflatten(jax.tree.structure(like), restored), known
 
 
 def _leaves(arrays: dict[str, np.ndarray], name: str) -> list[np.ndarray]:

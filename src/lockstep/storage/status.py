@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 from lockstep.core.arguments import path_of
-from lockstep.engine.compiled import Output
+from lockstep.engine.block import Output
 from lockstep.engine.totals import Totals, together
 from lockstep.storage.archive import require_plain
 from lockstep.storage.directory import NAME, Record, read_record, require_directory

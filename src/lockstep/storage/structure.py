@@ -8,6 +8,7 @@ from typing import Any
 
 import jax
 
+from lockstep.core.parts import is_named, key_of
 from lockstep.core.types import Info
 from lockstep.coupling.common_noise import CoupledInfo, Pair, ShadowedInfo
 
@@ -23,7 +24,7 @@ def encode(tree: Any) -> Any:
         return LEAF
     children = jax.tree_util.tree_flatten_with_path(tree, is_leaf=lambda inner: inner is not tree)[0]
     inner = [encode(child) for _, child in children]
-    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
+    if is_named(tree):
         # `None` is no child for JAX, but a field all the same.
         return {"named": type(tree).__name__, "fields": [[name, encode(getattr(tree, name))] for name in tree._fields]}
     if type(tree) in (list, tuple):
@@ -56,5 +57,5 @@ def decode(node: Any, leaves: Iterator[Any]) -> Any:
 
 def key_name(key: Any) -> Any:
     """The name, key or index by which a tree holds one of its children."""
-    found = getattr(key, "name", getattr(key, "key", getattr(key, "idx", None)))
+    found = key_of(key)
     return found if isinstance(found, (str, int)) else str(key)

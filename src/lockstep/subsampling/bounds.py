@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import jax.numpy as jnp
 import numpy as np
@@ -14,6 +14,16 @@ from lockstep.core.parts import part, set_field
 from lockstep.core.types import Array, Position
 from lockstep.host.functions import Function, Scalar, wrapped
 from lockstep.proposals.scales import unstretch
+
+
+@runtime_checkable
+class RowBound(Protocol):
+    """A bound on the change of rows: c_i of a row, and M of two positions, in the coordinates of a factor L."""
+
+    @property
+    def distance(self) -> Any: ...
+    def at(self, factor: Array) -> Any: ...
+    def coefficient(self, row: Any, is_controlled: bool) -> Array: ...
 
 
 @part

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any, NamedTuple
 
 import jax
@@ -10,10 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from lockstep.core.flat import flatten, require_floating, size, unflatten
-from lockstep.core.parts import part
 from lockstep.core.precision import canonical, double_precision
+from lockstep.core.progress import Progress
 from lockstep.core.types import Array, Position, describe
 from lockstep.host.functions import Scalar, wrapped
+from lockstep.subsampling.prior import prior_of, require_order
 from lockstep.subsampling.rows import Rows, as_rows
 from lockstep.subsampling.sums import Sums, all_values, block_derivatives, block_length, derivatives, require_row_values
 
@@ -40,26 +40,13 @@ class Mode(NamedTuple):
     passes: int
 
 
-@part
-class Flat:
-    """A log prior that is constant."""
-
-    def __call__(self, position: Position) -> Array:
-        return jnp.zeros((), float)
-
-
-def prior_of(log_prior: Any) -> Scalar:
-    """A user's log prior, or a flat one."""
-    return wrapped(Scalar, Flat() if log_prior is None else log_prior, "log_prior")
-
-
 class Objective:
     """Minus the log posterior as a function of whitened coordinates; each evaluation is one pass over the rows."""
 
     def __init__(
-        self, log_likelihood: Any, rows: Rows, log_prior: Any, like: Position, total: int, show: bool | None
+        self, log_prior: Any, log_likelihood: Any, rows: Rows, like: Position, total: int, show: bool | None
     ) -> None:
-        self.log_likelihood, self.rows, self.log_prior, self.like = log_likelihood, rows, log_prior, like
+        self.log_prior, self.log_likelihood, self.rows, self.like = log_prior, log_likelihood, rows, like
         self.weight, self.show, self.passes = total / rows.size, show, 0
         self.center, self.factor = np.zeros(size(like)), np.eye(size(like))
         self.cache: dict[bytes, tuple[Sums, Sums]] = {}
@@ -75,7 +62,7 @@ class Objective:
         vector, self.passes = jnp.asarray(vector), self.passes + 1
         length = block_length(self.rows, len(vector))
         likelihood = Sums(*(np.zeros(()),) * 3)
-        with _progress(self.rows.size, f"mode: pass {self.passes} over the data", self.show) as shown:
+        with Progress(self.rows.size, f"mode: pass {self.passes} over the data", self.show) as shown:
             for start, block in self.rows.blocks(length):
                 part = Sums(*map(np.asarray, block_derivatives(self.log_likelihood, block, vector, self.like)))
                 if not np.isfinite(part.value) and self.passes == 1:
@@ -131,9 +118,7 @@ class Objective:
         self.center, self.cache = center, {np.zeros(len(center)).tobytes(): self.at(u)}
 
 
-def find_mode(
-    log_likelihood: Any, data: Any, initial: Position, log_prior: Any = None, progress: bool | None = None
-) -> Mode:
+def find_mode(log_prior: Any, log_likelihood: Any, data: Any, initial: Position, progress: bool | None = None) -> Mode:
     """Find the mode of ``log_prior + Σ log_likelihood(·, row)`` and the normal approximation there.
 
     A search on some tens of thousands of rows comes first, then Newton steps on all of them: two or three passes over
@@ -141,22 +126,27 @@ def find_mode(
 
     Parameters
     ----------
-    log_likelihood, data, log_prior
+    log_prior, log_likelihood, data
         As for `lockstep.estimators.subsample`.
     initial
         Where the search begins, a position.
     progress
         As for `lockstep.sample`.
     """
+    require_order(log_likelihood, "ls.subsampling.find_mode(log_prior, log_likelihood, data, initial)")
+    if isinstance(initial, Mode):
+        raise TypeError("initial is a Mode; give the position at which to begin, such as its own, mode.position")
     with double_precision():
         rows, like = as_rows(data), canonical(initial, "initial")
+        if not any(np.size(leaf) for leaf in jax.tree.leaves(like)):
+            raise ValueError(f"initial is {initial!r}, which holds no number; give a position")
         require_floating(like, "the search for the mode")
         likelihood = canonical(wrapped(Scalar, log_likelihood, "log_likelihood"), "log_likelihood")
         prior = canonical(prior_of(log_prior), "log_prior")
-        objective = Objective(likelihood, rows, prior, like, rows.size, progress)
+        objective = Objective(prior, likelihood, rows, like, rows.size, progress)
         objective.center = np.asarray(flatten(like, np), float)
         if rows.size > 2 * FIRST_ROWS:
-            first = Objective(likelihood, some_rows(rows, FIRST_ROWS), prior, like, rows.size, False)
+            first = Objective(prior, likelihood, some_rows(rows, FIRST_ROWS), like, rows.size, False)
             first.center = objective.center
             first.search()
             objective.center, objective.factor = first.center, first.factor
@@ -230,11 +220,6 @@ def covariance_factor(precision: Array) -> Array | None:
     if eigenvalues[0] <= 1e-13 * abs(eigenvalues[-1]) or eigenvalues[0] <= 0:
         return None
     return np.linalg.cholesky((vectors / eigenvalues) @ vectors.T)
-
-
-def _progress(total: int, what: str, show: bool | None) -> Any:
-    """A progress bar; found late, since the drivers import kernels and kernels this."""
-    return import_module("lockstep.core.progress").Progress(total, what, show)
 
 
 @jax.jit

@@ -19,7 +19,7 @@ APART = 6.0  # standard deviations
 LEAST_MASS = 1e-4  # of a mode, relative to the heaviest
 
 
-def other_modes(log_likelihood: Any, rows: Rows, log_prior: Any, mode: Mode) -> list[Mode]:
+def other_modes(log_prior: Any, log_likelihood: Any, rows: Rows, mode: Mode) -> list[Mode]:
     """Modes of the posterior besides one that is known, where searches from scattered starts end.
 
     The starts are the mode mirrored at the origin and points spread as widely as the mode's own coordinates. No search
@@ -33,7 +33,7 @@ def other_modes(log_likelihood: Any, rows: Rows, log_prior: Any, mode: Mode) -> 
         # On few rows a mode is found less exactly.
         apart = APART * max(1.0, np.sqrt(rows.size / few.size))
         for start in _starts(mode):
-            search = Objective(log_likelihood, few, log_prior, like, rows.size, False)
+            search = Objective(log_prior, log_likelihood, few, like, rows.size, False)
             search.center = start
             try:
                 search.search()
@@ -42,7 +42,7 @@ def other_modes(log_likelihood: Any, rows: Rows, log_prior: Any, mode: Mode) -> 
                 if not min(np.linalg.norm(precision @ (end - m.center)) for m in known) > apart:
                     continue
                 position = jax.tree.map(np.asarray, unflatten(end, like))
-                other = find_mode(log_likelihood, rows, position, log_prior, False)
+                other = find_mode(log_prior, log_likelihood, rows, position, False)
             except (ValueError, np.linalg.LinAlgError):
                 continue  # no mode there
             is_new = all(np.linalg.norm(precision @ (other.center - m.center)) > APART for m in known)

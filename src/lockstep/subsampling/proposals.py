@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lockstep.core.arguments import require_protocol
+from lockstep.core.adopt import adopted
 from lockstep.core.types import Proposal
 from lockstep.core.warnings import warn
 from lockstep.proposals import CrankNicolson, IndependentNormal, IndependentStudent
@@ -24,7 +24,7 @@ def check_proposal(proposal: Any) -> str | None:
             raise ValueError(f"proposal is {proposal!r}; it must be one of {', '.join(NAMES)}, or a proposal")
         return proposal
     if proposal is not None:
-        require_protocol(proposal, Proposal, "proposal", f"one of {', '.join(NAMES)}, or a proposal")
+        adopted(proposal, Proposal, "proposal", f"one of {', '.join(NAMES)}, or a proposal")
     return None
 
 
@@ -40,7 +40,7 @@ def choose_proposal(proposal: Any, name: str | None, estimator: Any, mode: Mode)
         "crank_nicolson": [CrankNicolson(mode.mean, mode.factor, step, LEAVES) for step in STEPS],
     }
     if proposal is None and name is None:
-        others = other_modes(estimator.log_likelihood, estimator.rows, estimator.log_prior, mode)
+        others = other_modes(estimator.log_prior, estimator.log_likelihood, estimator.rows, mode)
         if others:
             warn(
                 f"the posterior has {len(others) + 1} modes or more; candidates come from around all that were found, "

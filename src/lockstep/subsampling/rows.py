@@ -12,7 +12,7 @@ import jax.random as jr
 import numpy as np
 
 from lockstep.core.arguments import is_array, shapes
-from lockstep.core.parts import is_key, part, static
+from lockstep.core.parts import Settled, is_key, part, static
 from lockstep.core.precision import double_precision
 from lockstep.core.types import Array, Key, Shape
 from lockstep.host.callback import on_host
@@ -49,7 +49,7 @@ class Files:
 
 
 @part
-class Rows:
+class Rows(Settled):
     """A pytree of arrays with a common first axis.
 
     In memory the arrays are leaves, shared by all chains, in the precision in which they came: a row becomes double
@@ -60,8 +60,6 @@ class Rows:
     arrays: Any
     size: int = static()
     files: Files | None = static(default=None)
-
-    is_settled = True  # `ls.sample` neither casts nor copies it
 
     def take(self, indices: Array) -> Any:
         """Rows by number in double precision: each leaf gets the shape of the indices, then that of a row."""

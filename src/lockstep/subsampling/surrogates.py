@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -11,6 +11,14 @@ from lockstep.core.flat import flatten, unflatten
 from lockstep.core.parts import part, set_field
 from lockstep.core.types import Array, Position
 from lockstep.host.functions import Scalar, wrapped
+
+
+@runtime_checkable
+class Control(Protocol):
+    """A surrogate: its value of a row, and the sum of these over all rows."""
+
+    def of_row(self, log_likelihood: Scalar, position: Position, row: Any) -> Array: ...
+    def of_all(self, position: Position) -> Array: ...
 
 
 @part

@@ -55,9 +55,8 @@ def write_report(run: Any, path: Any) -> Path:
 
 
 def _title(run: Any) -> str:
-    kernel = getattr(run, "kernel", None)
     names = {"Coupled": "Two coupled chains", "Shadowed": "An exact chain and its shadow"}
-    return names.get(type(kernel).__name__, "A run") + " in Lockstep"
+    return names.get(type(run.kernel).__name__, "A run") + " in Lockstep"
 
 
 def _lead(run: Any) -> str:
@@ -93,10 +92,9 @@ def _sentence(text: str) -> str:
 
 
 def _facts(run: Any) -> dict[str, str]:
-    kernel = getattr(run, "kernel", None)
     count = len(components(run))
     facts = {
-        "kernel": show(kernel) if kernel is not None else "not kept with the run",
+        "kernel": show(run.kernel) if run.kernel is not None else "not kept with the run",
         "chains": f"{run.chains}, of {run.draws:,} draws each",
         "warm-up": f"{run.warmup:,} updates",
         "thinning": f"{run.thin} update{'s' * (run.thin > 1)} a draw",

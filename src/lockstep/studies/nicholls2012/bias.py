@@ -15,7 +15,7 @@ import numpy as np
 
 from lockstep.core.parts import part
 from lockstep.core.precision import double_precision
-from lockstep.core.types import Array, Estimate, Key, Position, Shape
+from lockstep.core.types import Array, Estimate, Estimator, Key, Position, Rule, Shape
 from lockstep.coupling.common_noise import Coupled
 from lockstep.kernels import penalty
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
@@ -30,7 +30,7 @@ RULES = {"naive": (0.0, 0.0), "penalty": (0.0, 0.5), "corrected": (1.0, 0.5)}  #
 
 
 @part
-class SampledInverseGamma:
+class SampledInverseGamma(Estimator):
     """``D̂ = D - 1 + 1/W̄``, W ~ Exp(1), with bias and variance estimated from the m samples by the delta method.
 
     The sum of exponential variables is independent of their proportions. So the sum is drawn through its normal score,
@@ -41,8 +41,6 @@ class SampledInverseGamma:
 
     m: Array
     quantile: Array
-
-    has_variance = True
 
     @classmethod
     def of(cls, m: int) -> SampledInverseGamma:
@@ -68,7 +66,7 @@ class SampledInverseGamma:
 
 
 @part
-class Weighted:
+class Weighted(Rule):
     """``D̂ - a bias - b variance``: one compiled program for the naive, the penalty and the corrected rule."""
 
     of_bias: Array
@@ -80,9 +78,6 @@ class Weighted:
 
     def __call__(self, estimate: Estimate) -> Array:
         return estimate.value - (self.of_bias * estimate.bias + self.of_variance * estimate.variance)
-
-    def exact_when(self, estimator: Any) -> str | None:
-        return None
 
 
 def measure_bias(settings: Settings, report: Callable[[str], None]) -> dict[str, dict[int, Measured]]:

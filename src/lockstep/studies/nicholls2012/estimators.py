@@ -17,7 +17,7 @@ from numpy.polynomial import chebyshev
 from scipy import special
 
 from lockstep.core.parts import part
-from lockstep.core.types import Array, Estimate, Key, Position, Shape
+from lockstep.core.types import Array, Estimate, Estimator, Key, Position, Shape
 from lockstep.estimators.samples import Pooled
 from lockstep.studies.nicholls2012.model import difference
 
@@ -49,7 +49,7 @@ def gamma_from_normal(coefficients: Array, z: Array) -> Array:
 
 
 @part
-class InverseGamma:
+class InverseGamma(Estimator):
     """``D̂ = D - 1 + m/ΣW``, W ~ Exp(1): biased, skewed, asymptotic variance 1/m.
 
     A large estimate is a small sum, so that ΣW has the score -z where D̂ has the score z.
@@ -57,8 +57,6 @@ class InverseGamma:
 
     m: Array
     quantile: Array
-
-    has_variance = True
 
     @classmethod
     def of(cls, m: int) -> InverseGamma:
@@ -84,12 +82,11 @@ class InverseGamma:
 
 
 @part
-class NormalScore:
+class NormalScore(Estimator):
     """``y = D + z/√m``: the normal estimate that the penalty method needs, with the variance 1/m known."""
 
     m: Array
 
-    has_variance = True
     is_variance_known = True
 
     @classmethod
@@ -104,7 +101,7 @@ class NormalScore:
 
 
 @part
-class NormalMean:
+class NormalMean(Estimator):
     """``D̂ = D + average of m standard normals``, with the variance s²/m estimated from them.
 
     Average and s² are independent: (m-1) s² has a chi-square law, drawn from a second normal number.
@@ -112,8 +109,6 @@ class NormalMean:
 
     m: Array
     quantile: Array
-
-    has_variance = True
 
     @classmethod
     def of(cls, m: int) -> NormalMean:

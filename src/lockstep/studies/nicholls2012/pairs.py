@@ -71,7 +71,7 @@ def separation(
     exact, approximate = coupled_pair(proposal, m, pair)
     options: dict[str, Any] = {"draws": updates, "chains": chains, "seed": seed, "progress": progress}
     found = summary(sample(Shadowed(exact, approximate), draw_target, **options))
-    if not getattr(exact.proposal, "is_independent", False):
+    if not exact.proposal.is_independent:
         return found
     both = summary(sample(Coupled(exact, approximate), draw_target, **options))
     shared = ("identical_fraction", "identical_fraction_se", "coalescence_times")

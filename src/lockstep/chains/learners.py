@@ -1,0 +1,62 @@
+"""The proposals of a kernel that learn: those with a method ``adapted(positions, step)``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from lockstep.core.types import Proposal
+from lockstep.coupling.common_noise import Pair
+from lockstep.kernels.compose import Cycle
+from lockstep.storage.learnt import filled
+
+
+def require_adaptable(kernel: Any) -> None:
+    """Refuse a kernel none of whose proposals learns."""
+    if not _proposals(kernel):
+        raise ValueError(
+            f"adapt is True, but no proposal of {kernel!r} can be adapted; use ls.RandomWalk, ls.UniformWalk or "
+            f"ls.CrankNicolson, or leave adapt out"
+        )
+
+
+def _is_adaptable(node: Any) -> bool:
+    """Whether a part of a kernel is a proposal that learns."""
+    return isinstance(node, Proposal) and node.adapted is not None
+
+
+def _proposals(kernel: Any) -> list[Any]:
+    """All proposals that learn."""
+    return [node for node in jax.tree.leaves(kernel, is_leaf=_is_adaptable) if _is_adaptable(node)]
+
+
+def replaced(kernel: Any, positions: Any, step: np.ndarray) -> Any:
+    """The kernel with each adaptable proposal replaced; in a `Cycle` each by the step of its own kernel."""
+    if isinstance(kernel, Cycle) and np.ndim(step) == 1:
+        return Cycle([replaced(one, positions, own) for one, own in zip(kernel.kernels, step, strict=True)])
+    if isinstance(positions, Pair):
+        positions = positions.first
+
+    def replace(node: Any) -> Any:
+        return node.adapted(positions, float(np.mean(step))) if _is_adaptable(node) else node
+
+    return jax.tree.map(replace, kernel, is_leaf=_is_adaptable)
+
+
+def shaped(kernel: Any, positions: Any) -> Any:
+    """The kernel with scales of their final shape, so that all windows share one compiled program."""
+    return replaced(kernel, jax.tree.map(lambda leaf: np.asarray(leaf)[:1, None], positions), np.ones(()))
+
+
+def numbers(kernel: Any) -> list[Any]:
+    """The leaves of all proposals that learn."""
+    return jax.tree.leaves(_proposals(kernel))
+
+
+def with_numbers(kernel: Any, numbers: list[np.ndarray], directory: Path) -> Any:
+    """The kernel with these leaves in its proposals that learn."""
+    proposals = iter(filled(_proposals(kernel), numbers, directory))
+    return jax.tree.map(lambda node: next(proposals) if _is_adaptable(node) else node, kernel, is_leaf=_is_adaptable)

@@ -1,0 +1,111 @@
+"""The processes that do the work: a user's executor, or a pool of our own, which is replaced when it breaks."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sys
+import types
+from collections.abc import Iterator, Sequence
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+from lockstep.chains.jobs import work
+from lockstep.chains.task import Task
+from lockstep.chains.workers import begin_worker
+from lockstep.core.arguments import whole
+
+
+class Workers:
+    """An executor that is replaced when it breaks."""
+
+    def __init__(self, executor: Executor, is_own: bool) -> None:
+        self.executor, self.is_own = executor, is_own
+        self.size = getattr(executor, "_max_workers", None) or processors()
+
+    def submit(self, job: tuple[bytes, bytes]) -> Future[bytes]:
+        try:
+            return self._submit(job)
+        except BrokenExecutor as error:
+            self.renew(error)
+            return self._submit(job)
+
+    def _submit(self, job: tuple[bytes, bytes]) -> Future[bytes]:
+        if not self.is_own:
+            return self.executor.submit(work, job)
+        with without_main():
+            return self.executor.submit(work, job)
+
+    def renew(self, error: BaseException) -> None:
+        """After the loss of a worker: another pool, if this one cannot go on."""
+        if isinstance(error, BrokenExecutor):
+            self.executor.shutdown(wait=False, cancel_futures=True)
+            self.executor, self.is_own = spawn_pool(self.size), True
+
+    def ask_to_stop(self, tasks: Sequence[Task]) -> None:
+        """Have workers stop at the end of their block; our own without a directory end at once."""
+        for file in {task.stop_file for task in tasks if task.stop_file is not None}:
+            file.touch()
+        if self.is_own and all(task.stop_file is None for task in tasks):
+            self.end()
+
+    def end(self) -> None:
+        """End the processes of our own pool, whatever they are doing."""
+        for process in list((getattr(self.executor, "_processes", None) or {}).values()):
+            process.terminate()
+
+
+@contextmanager
+def workers(executor: Any) -> Iterator[Workers]:
+    """The workers of an executor, or of a pool of that many processes."""
+    if isinstance(executor, ProcessPoolExecutor):
+        # A process in which JAX has started must not fork: the child can deadlock.
+        context = getattr(executor, "_mp_context", None)
+        is_forking = context is not None and context.get_start_method(allow_none=True) in ("fork", None)
+        pool = Workers(
+            spawn_pool(getattr(executor, "_max_workers", processors())) if is_forking else executor, is_forking
+        )
+    elif isinstance(executor, int) and not isinstance(executor, bool):
+        pool = Workers(spawn_pool(whole(executor, "executor", 1)), True)
+    elif callable(getattr(executor, "submit", None)) and callable(getattr(executor, "shutdown", None)):
+        pool = Workers(executor, False)
+    else:
+        raise TypeError(
+            f"executor is {executor!r}; give a concurrent.futures.Executor, such as dask's client.get_executor(), or a "
+            f"number of processes"
+        )
+    try:
+        yield pool
+    except BaseException:
+        if pool.is_own:
+            pool.end()
+        raise
+    finally:
+        if pool.is_own:
+            pool.executor.shutdown(wait=True, cancel_futures=True)
+
+
+def spawn_pool(size: int) -> ProcessPoolExecutor:
+    """Processes that start afresh, and end with the process that started them."""
+    return ProcessPoolExecutor(size, multiprocessing.get_context("spawn"), begin_worker)
+
+
+def processors() -> int:
+    """How many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@contextmanager
+def without_main() -> Iterator[None]:
+    """Start processes that do not import the running program.
+
+    They need not, since functions travel by value; and a script without ``if __name__ == "__main__"`` would otherwise
+    start itself again in each of them.
+    """
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = types.ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main

@@ -1,0 +1,67 @@
+"""A session: the chains of a task run in this process, from where they stand until they are done or stopped."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+
+import jax.random as jr
+
+from lockstep.chains.drive import drive
+from lockstep.chains.interrupt import Stop
+from lockstep.chains.keepers import Collector, Keeper
+from lockstep.chains.outcome import Outcome
+from lockstep.chains.resume import is_finished, resumed
+from lockstep.chains.starts import chain_keys, initial_positions, initial_states, like_initial_states
+from lockstep.chains.task import Task
+from lockstep.core.precision import canonical, double_precision
+from lockstep.core.progress import Progress
+from lockstep.engine.choice import engine_of
+from lockstep.engine.reject import rejecting
+from lockstep.engine.thinning import Thinning
+from lockstep.engine.totals import Totals
+from lockstep.host.callback import raised_here
+from lockstep.storage.directory import open_run
+from lockstep.storage.point import Point
+from lockstep.storage.segments import has_begun
+from lockstep.storage.writer import Writer
+
+
+def run_chains(task: Task, progress: bool | None, is_collected: bool = True, outer: Stop | None = None) -> Outcome:
+    """Run the chains of a task here, from where its directory stands, until it is done or ``outer`` has it stop."""
+    began = time.perf_counter()
+    with double_precision(), raised_here(), ExitStack() as stack:
+        kernel = canonical(task.kernel, "kernel")
+        key_start, key_run = jr.split(jr.key(task.seed))
+        keys = chain_keys(key_run, task.numbers)
+        shown = stack.enter_context(Progress(task.updates, "sampling", progress))
+        shown.say(engine_of(kernel).beginning)
+        starts = (task.initial, task.chains, key_start, task.first, task.count)
+        # What a finished run holds is only read: its model is compared, and not called. Of a run that has begun the
+        # state is read: nothing is evaluated at its start.
+        begin = like_initial_states if has_begun(task.directory) else initial_states
+        state = None if is_finished(task) else begin(kernel, *starts)
+        kernel, failures = stack.enter_context(rejecting(kernel)) if task.on_error == "reject" else (kernel, None)
+        point = Point(0, state, Thinning(task.thin), Totals())
+        collector = Collector(task.count, task.draws) if is_collected else None
+        keepers: list[Keeper] = [] if collector is None else [collector]
+        if task.directory is not None:
+            opened = open_run(task.directory, task.configuration(), task.about(), changed=task.changed)
+            writer = Writer(task.directory, stack.enter_context(opened), task.draws)
+            point = resumed(kernel, keys, key_start, task, writer, point)
+            if failures is not None:
+                failures.taken()  # of the update that was repeated
+            if collector is not None:
+                collector.read(writer.segments)
+            keepers.append(writer)
+        shown.begin(point.step * task.count)
+        stop = stack.enter_context(Stop(shown.is_shown, task.stop_file, outer))
+        like = initial_positions(*starts) if state is None else state.position
+        try:
+            point = drive(kernel, keys, point, task, keepers, shown, stop, began, failures=failures)
+        except Exception as error:
+            if collector is None:
+                raise
+            return Outcome(collector.taken(like), collector.totals, False, error)
+        output = None if collector is None else collector.taken(like)
+        return Outcome(output, point.totals, is_complete=point.step >= task.steps)

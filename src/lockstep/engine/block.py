@@ -1,0 +1,57 @@
+"""A block: some steps of all chains, with their noise drawn at once. What both engines share.
+
+The noise of step ``t`` of chain ``c`` is a pure function of (seed, c, t): row ``t % CELL`` of the cell ``t // CELL``,
+whose key is ``fold_in(chain_key, cell)``. A block may begin and end at any step; whole cells are drawn, and the rows
+that belong to the block are used.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+
+from lockstep.core.types import Array, Key, Position
+
+CELL = 64
+MOST_UPDATES = 2**18  # of all chains together in one block
+MOST_CELLS = 1024
+MOST_NOISE = 2**24  # bytes of noise, and of what it is made of, in one block (but always at least one cell a chain)
+MOST_OUTPUT = 2**26  # bytes of draws in one block
+
+
+class Block(NamedTuple):
+    """Where a block lies in a run: its first step, and how many steps it takes."""
+
+    start: int
+    steps: int
+
+
+class Output(NamedTuple):
+    """What a block leaves: draws with leading axes (draws, chains)."""
+
+    positions: Position
+    info: Any
+
+
+def block_noise(kernel: Any, chain_keys: Key, state: Any, first_cell: Array, cells: int) -> Any:
+    """The noise of whole cells, with leading axes (steps, chains)."""
+
+    def of_cell(chain_key: Key, position: Position, cell: Array) -> Any:
+        return kernel.noise(jr.fold_in(chain_key, cell), position, (CELL,))
+
+    over_cells = jax.vmap(of_cell, in_axes=(None, None, 0))
+    noise = jax.vmap(over_cells, in_axes=(0, 0, None))(chain_keys, state.position, first_cell + jnp.arange(cells))
+
+    def steps_first(leaf: Array) -> Array:
+        return jnp.moveaxis(leaf.reshape((leaf.shape[0], cells * CELL, *leaf.shape[3:])), 1, 0)
+
+    # The barrier keeps XLA from fusing the noise into the loop, where it would be computed anew at each step.
+    return jax.lax.optimization_barrier(jax.tree.map(steps_first, noise))
+
+
+def take(tree: Any, i: Array) -> Any:
+    """One entry along the first axis of every leaf."""
+    return jax.tree.map(lambda leaf: jax.lax.dynamic_index_in_dim(leaf, i, keepdims=False), tree)

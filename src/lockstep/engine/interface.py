@@ -1,0 +1,54 @@
+"""What an engine is: it takes the steps of a block with all chains."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+from lockstep.core.types import Array, Key, Position
+from lockstep.engine.block import Block, Output
+from lockstep.engine.thinning import Thinning
+
+
+class Engine(ABC):
+    """Takes steps. A state is all that a chain needs to go on from any step.
+
+    Attributes
+    ----------
+    beginning
+        What the first block begins with, in words, for those who wait for it.
+    trial_steps
+        Steps of each chain after which a run without one valid ratio is given up.
+    """
+
+    beginning: ClassVar[str]
+    trial_steps: ClassVar[int]
+
+    @abstractmethod
+    def init(self, kernel: Any, positions: Position, keys: Key) -> Any:
+        """The states of all chains at their positions."""
+
+    @abstractmethod
+    def zeros(self, shape: tuple[int, ...], dtype: Any) -> Array:
+        """An array of the kind of which its states are made."""
+
+    @abstractmethod
+    def cells_per_block(self, kernel: Any, chain_keys: Key, state: Any, steps: int) -> int:
+        """How many cells of noise a block of a run of so many steps has: a power of two that keeps memory bounded."""
+
+    @abstractmethod
+    def advance(
+        self, kernel: Any, chain_keys: Key, state: Any, block: Block, thinning: Thinning, cells: int
+    ) -> tuple[Any, Output]:
+        """The states of all chains after the steps of a block, and its draws, with leading axes (draws, chains).
+
+        A thinned block goes on with the draw that has begun. More slots may follow those of its draws.
+        """
+
+    @abstractmethod
+    def no_info(self, kernel: Any, chain_keys: Key, state: Any) -> list[Any] | None:
+        """What the leaves of the info of a thinned draw look like; None if that is not known without an update."""
+
+    @abstractmethod
+    def compilations(self) -> int:
+        """How many programs there are so far: a block that added one tells nothing about the speed of the next."""

@@ -1,0 +1,121 @@
+"""Chains of a kernel whose mode is searched begin scattered around it, or where the user puts each of them."""
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import pytest
+
+import lockstep as ls
+from lockstep.chains.fit import fitted
+from lockstep.core.precision import double_precision
+
+ROWS = np.random.default_rng(0).normal([1.0, -2.0], size=(200, 2))
+DEVIATION = 1 / np.sqrt(200)  # of the posterior, in each component
+MODE = ROWS.mean(axis=0)
+
+
+def log_likelihood(theta, row):
+    return -0.5 * jnp.sum((theta - row) ** 2)
+
+
+def kernel(log_prior=None, likelihood=log_likelihood, rows=ROWS):
+    return ls.corrected(ls.estimators.subsample(log_prior, likelihood, rows, 8), ls.RandomWalk(0.1))
+
+
+def begin(initial, chains, seed=0, **model):
+    """Where chains begin, and what is said of it."""
+    with double_precision():
+        _, starts, began = fitted(kernel(**model), initial, chains, jr.key(seed))
+    return starts.positions if began else starts, began
+
+
+@pytest.fixture(scope="module")
+def many():
+    return begin(np.zeros(2), 400)
+
+
+def test_chains_begin_more_widely_than_the_posterior(many):
+    starts, began = many
+    steps = (starts - MODE) / DEVIATION
+    # Normal with twice the scale: 400 chains tell its mean and its standard deviation to within 0.1 and 0.07.
+    np.testing.assert_allclose(steps.mean(axis=0), 0.0, atol=0.45)
+    np.testing.assert_allclose(steps.std(axis=0), 2.0, atol=0.32)
+    assert "around the mode" in began and "not at `initial`" in began
+
+
+def test_a_start_is_a_function_of_the_seed_and_the_chain_alone(many):
+    few, _ = begin(np.zeros(2), 3)
+    np.testing.assert_array_equal(few, many[0][:3])
+    assert not np.any(np.isclose(begin(np.zeros(2), 3, seed=1)[0], few))
+
+
+def test_starts_are_inside_the_support():
+    """The mode lies half a standard deviation from the border of the support: most wide steps would lead out of it."""
+    border = MODE - 0.5 * DEVIATION
+
+    def log_prior(theta):
+        return jnp.where(jnp.all(theta > border), 0.0, -jnp.inf)
+
+    starts, _ = begin(MODE, 50, log_prior=log_prior)
+    assert np.all(starts > border)
+    is_moved = np.any(np.abs(starts - MODE) > 1e-3, axis=1)
+    assert 10 < is_moved.sum() < 50  # some are at the mode, where no step stayed inside
+
+
+def test_no_chain_begins_where_independent_candidates_would_stick():
+    """A posterior with tails like |θ|⁻²: twice the scale of its mode is far above the normal approximation there."""
+
+    def log_prior(theta):
+        return -jnp.log1p(theta**2)
+
+    starts, _ = begin(
+        np.array(0.3), 50, log_prior=log_prior, likelihood=lambda theta, row: 0.0 * theta, rows=np.ones(9)
+    )
+    above = np.asarray(log_prior(starts)) + starts**2  # the normal approximation has the variance 1/2
+    assert np.all(above < 2.01) and np.std(starts) > 0.5
+
+
+def test_positions_of_any_structure_are_scattered():
+    def structured(theta, row):
+        return log_likelihood(jnp.stack([theta["a"], theta["b"][0]]), row)
+
+    starts, _ = begin({"a": 0.0, "b": np.zeros(1)}, 5, likelihood=structured)
+    assert starts["a"].shape == (5,) and starts["b"].shape == (5, 1)
+    assert len(np.unique(starts["a"])) == 5
+
+
+OWN = {
+    "starts": lambda places: ls.Starts(places),
+    "function": lambda places: lambda key: jnp.asarray(places[0]) + 0.0 * jr.normal(key, (2,)),
+    "pair": lambda places: ls.Pair(places[0], places[1]),
+}
+
+
+@pytest.mark.parametrize("kind", OWN)
+def test_starts_for_each_chain_are_kept(kind):
+    given = OWN[kind](MODE + DEVIATION * np.array([[1.0, 0.0], [0.0, -1.0]]))
+    starts, began = begin(given, 2)
+    assert starts is given and began is None
+
+
+def test_a_start_of_ones_own_that_is_far_away_is_told():
+    places = MODE + DEVIATION * np.array([[0.0, 0.0], [30.0, -30.0]])
+    with pytest.warns(ls.LockstepWarning, match="chain 1 begins 30 standard deviations from the mode.*one position"):
+        begin(ls.Starts(places), 2)
+
+
+def test_a_run_says_where_it_began(tmp_path):
+    run = ls.sample(kernel(), np.zeros(2), draws=40, chains=2, directory=tmp_path / "run")
+    for one in (run, ls.load(tmp_path / "run")):
+        assert "around the mode" in one.began and one.began in repr(one)
+    assert run.began in run.summary().findings
+    again = ls.sample(kernel(), np.zeros(2), draws=60, chains=2, directory=tmp_path / "run")
+    np.testing.assert_array_equal(again.positions[:, :40], run.positions)
+
+
+def test_coupled_chains_of_a_pair_begin_together():
+    both = ls.Coupled(kernel(), kernel())
+    run = ls.sample(both, np.zeros(2), draws=20, chains=3)
+    assert jax.tree.all(jax.tree.map(np.array_equal, run.positions.first, run.positions.second))
+    assert len(np.unique(run.positions.first[:, 0, 0])) == 3
