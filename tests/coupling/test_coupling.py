@@ -257,3 +257,28 @@ def test_still_candidates_of_black_boxes_and_of_floats_separate_nothing():
     exact = ls.penalty(ls.estimators.known_variance(boxed, 1 / M), Lazy())
     run = ls.sample(ls.Shadowed(exact, ls.naive(boxed, Lazy())), 0.0, draws=300, chains=1, seed=1)
     assert 0.3 < np.mean(run.info.gaps == 0) < 0.75
+
+
+def test_continuous_proposals_are_not_asked_whether_they_stay():
+    """Of a proposal that cannot propose the position itself the candidate is made twice, once for each leg."""
+
+    class Counted:
+        calls = 0
+
+        def noise(self, key, position, shape=()):
+            return INDEPENDENT.noise(key, position, shape)
+
+        def __call__(self, noise, position):
+            Counted.calls += 1
+            return INDEPENDENT(noise, position)
+
+    def calls(can_stay):
+        proposal = jax.tree_util.register_static(type("Counting", (Counted,), {"can_stay": can_stay}))()
+        pair = ls.Coupled(penalty(proposal), naive(proposal))
+        state = pair.init(jnp.zeros(2))
+        Counted.calls = 0
+        pair.step(jr.key(0), state)
+        return Counted.calls
+
+    assert (calls(False), calls(True)) == (2, 3)
+    assert not WALK.can_stay and not INDEPENDENT.can_stay and ls.Finite(np.eye(2)).can_stay

@@ -136,6 +136,9 @@ class Proposal(Part):
     # Plain, for it is read at every update of coupled chains: whether the candidate does not depend on the position.
     is_independent = False
 
+    # Plain for the same reason: whether the candidate may be the position itself with a probability above 0.
+    can_stay = True
+
     @declared
     def adapted(self) -> Callable[..., Any] | None:
         """``adapted(positions, step)``: the same, fitted to positions (chains, draws, …) of the past; None: never."""

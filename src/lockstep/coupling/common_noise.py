@@ -226,6 +226,8 @@ def coupled_info(first: Info, second: Info, was_equal: Array, is_equal: Array, i
 
 def _is_still(kernel: MetropolisHastings, position: Position, noise: Any) -> Array:
     """Whether the candidate is the position itself: nothing separates then, whatever is decided."""
+    if not kernel.proposal.can_stay:
+        return _NEVER
     proposal_noise, *_ = noise
     return have_equal_values(kernel.proposal(proposal_noise, position)[0], position)
 

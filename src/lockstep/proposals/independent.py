@@ -46,6 +46,7 @@ class IndependentNormal(Proposal):
 
     computes_on_numpy = True
     is_independent = True
+    can_stay = False
 
     def __post_init__(self) -> None:
         require_order(self.order, "IndependentNormal")
@@ -77,6 +78,7 @@ class IndependentUniform(Proposal):
 
     computes_on_numpy = True
     is_independent = True
+    can_stay = False
 
     def __post_init__(self) -> None:
         require_order(self.order, "IndependentUniform")

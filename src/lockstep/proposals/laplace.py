@@ -46,6 +46,7 @@ class IndependentStudent(Proposal):
     order: str | None = static(default=None)
 
     is_independent = True
+    can_stay = False
 
     def __post_init__(self) -> None:
         require_order(self.order, "IndependentStudent")

@@ -39,6 +39,7 @@ class RandomWalk(Proposal):
     order: str | None = static(default=None)
 
     computes_on_numpy = True
+    can_stay = False
 
     def __post_init__(self) -> None:
         require_order(self.order, "RandomWalk")
@@ -72,6 +73,7 @@ class UniformWalk(Proposal):
     order: str | None = static(default=None)
 
     computes_on_numpy = True
+    can_stay = False
 
     def __post_init__(self) -> None:
         require_order(self.order, "UniformWalk")
