@@ -166,7 +166,32 @@ def test_a_known_variance_that_is_wrong_is_seen():
     noisy = noisy_mean(lambda key, count: jr.normal(key, (count,)), 16)
     right, wrong = (ls.penalty(ls.estimators.known_variance(noisy, v), ls.RandomWalk(2.0)) for v in (1 / 16, 1 / 8))
     run = ls.sample(right, 0.0, draws=10_000, chains=4, seed=1)
-    assert ls.separation.predict(run).rho > 20 * ls.separation.predict(run, wrong).rho
+    with pytest.warns(ls.LockstepWarning, match="as far as"):
+        surely = ls.separation.predict(run).used.at_least
+    assert surely > 10 * ls.separation.predict(run, wrong).rho
+
+
+@pytest.mark.parametrize("m", [1, 2, 8, 64])
+def test_an_exact_rule_is_not_given_a_number(m):
+    """What is measured is the error of the measurement: the truth is infinite."""
+    known = ls.estimators.known_variance(noisy_mean(lambda key, count: jr.normal(key, (count,)), m), 1 / m)
+    run = ls.sample(ls.penalty(known, ls.RandomWalk(2.0)), 0.0, draws=5_000, chains=4, seed=1)
+    for seed in range(4):
+        with pytest.warns(ls.LockstepWarning, match=r"as far as 1,792 estimates can tell: ρ is above"):
+            predicted = ls.separation.predict(run, seed=seed)
+        assert np.isnan(predicted.rho) and np.isnan(predicted.discrepancy) and not predicted.is_trusted
+        assert predicted.used.at_least == pytest.approx(1 / predicted.discrepancy_interval[1])
+        assert "penalty (used)" in repr(predicted) and "above" in repr(predicted)
+        # The plug-in rule is far from exact, and that is seen as before.
+        assert predicted["naive"].rho < predicted.used.at_least
+
+
+def test_more_replicates_see_smaller_differences():
+    known = ls.estimators.known_variance(noisy_mean(lambda key, count: jr.normal(key, (count,)), 8), 1 / 8)
+    run = ls.sample(ls.penalty(known, ls.RandomWalk(2.0)), 0.0, draws=5_000, chains=4, seed=1)
+    with pytest.warns(ls.LockstepWarning, match="as far as"):
+        few, many = (ls.separation.predict(run, calls=calls).used.at_least for calls in (2_000, 32_000))
+    assert many > 2 * few
 
 
 def test_a_mixture_separates_as_often_as_it_uses_the_approximate_kernel():

@@ -169,7 +169,7 @@ def _large_enough(estimator: Estimator) -> Estimator:
 
 def _usable(pilot: Pilot, look: Look) -> list[str]:
     names = (rule.name for rule in pilot.rules)
-    return [name for name in names if name in look.rules and not math.isnan(look.rules[name].rho)]
+    return [name for name in names if name in look.rules and not math.isnan(look.rules[name].sure_rho)]
 
 
 def _best(pilot: Pilot, look: Look) -> str:
@@ -198,7 +198,7 @@ def _search(pilot: Pilot, rule: str, wanted: float, shown: Progress) -> None:
     """Look at numbers of samples until the rate of separation of a rule is the wanted one."""
     look = pilot.look(pilot.estimator.count)
     for _ in range(MOST_LOOKS):
-        rate = 1 / look.rules[rule].rho
+        rate = 1 / look.rules[rule].sure_rho
         if rate == 0 or abs(math.log(rate / wanted)) < CLOSE:
             return
         count = _needed(pilot, rule, wanted)
@@ -209,14 +209,14 @@ def _search(pilot: Pilot, rule: str, wanted: float, shown: Progress) -> None:
             return
         look = pilot.look(count)
         shown.update(min(len(pilot.looks), MOST_LOOKS - 1))
-        if math.isnan(look.rules[rule].rho):
+        if math.isnan(look.rules[rule].sure_rho):
             return
 
 
 def _needed(pilot: Pilot, rule: str, wanted: float) -> float:
     """The number of samples at which the rate is the wanted one, by a power law through the two nearest looks."""
     points = sorted(
-        ((look.count, 1 / look.rules[rule].rho) for look in pilot.looks.values() if look.rules[rule].rho > 0),
+        ((look.count, 1 / look.rules[rule].sure_rho) for look in pilot.looks.values() if look.rules[rule].sure_rho > 0),
         key=lambda point: abs(math.log(max(point[1], 1e-300) / wanted)),
     )
     points = [point for point in points if point[1] > 0]
@@ -251,7 +251,7 @@ def _option(pilot: Pilot, rule: str, wanted: float, updates: int) -> Option:
     # From the nearest look: rates fall about as 1/m or faster, discrepancies as m^{-1} to m^{-3/2}.
     discrepancy, is_bound = _discrepancy(near, rule)
     growth = count / near.count
-    rate = wanted * (count / needed) ** -1.0 if near.rules[rule].rho < math.inf else 0.0
+    rate = wanted * (count / needed) ** -1.0 if near.rules[rule].sure_rho < math.inf else 0.0
     one = rule_of(pilot.rules, rule)
     sides = sides_of(one, pilot.estimator) * pilot.estimator.sides
     per_draw = updates_per_effective_draw(pilot)

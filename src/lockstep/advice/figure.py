@@ -16,13 +16,13 @@ def draw(advice: Any, path: Any = None) -> Any:
     left, right = figure.subplots(1, 2)
     for one in advice.rules:
         rule, colour = one.name, one.colour
-        looks = [look for look in advice.looks if rule in look.rules and not np.isnan(look.rules[rule].rho)]
+        looks = [look for look in advice.looks if rule in look.rules and not np.isnan(look.rules[rule].sure_rho)]
         if not looks:
             continue
         counts = [look.count for look in looks]
         style: dict[str, Any] = {"color": colour, "marker": one.marker, "label": rule.replace("_", "-")}
         style["linewidth"] = 2.4 if rule == advice.rule else 1.2
-        left.plot(counts, [advice.updates / look.rules[rule].rho for look in looks], **style)
+        left.plot(counts, [advice.updates / look.rules[rule].sure_rho for look in looks], **style)
         sizes = [look.rules[rule].discrepancy for look in looks]
         bounds = [look.rules[rule].discrepancy_interval[1] for look in looks]
         right.plot(counts, np.where(np.isnan(sizes), np.nan, sizes), **style)

@@ -20,7 +20,7 @@ from lockstep.storage.directory import read_record
 from lockstep.storage.errors import RunDirectoryError
 
 NAME = "prediction.json"
-FORMAT = 1
+FORMAT = 2
 MOST_TEXT, MOST_ENTRIES = 4000, 64
 
 
@@ -95,6 +95,7 @@ def _rule(data: Any) -> RulePrediction:
         float(data["discrepancy"]),
         (float(low), float(high)),
         float(data["acceptance"]),
+        float(data["at_least"]),
     )
 
 

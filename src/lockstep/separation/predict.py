@@ -15,7 +15,7 @@ from lockstep.coupling.common_noise import Pair
 from lockstep.kernels.compose import Cycle
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.separation.kept import keep, recall
-from lockstep.separation.prediction import Prediction, RulePrediction
+from lockstep.separation.prediction import Prediction, RulePrediction, number
 from lockstep.separation.rates import judge, seen_by
 from lockstep.separation.replicates import Replicates, draw_replicates
 
@@ -216,7 +216,18 @@ def _predict_one(
     forward, reverse = draw_replicates(estimator, kernel.proposal, places, replicates, seed)
     judged = judge(estimator, forward, reverse, [used], seen_by(used, forward, chains, log_ratios), updates)
     pairs = len(forward.log_proposal_ratio)
-    return Prediction(used.name, judged.rules, judged.sentences, updates, pairs, replicates, judged.is_noise_free)
+    problems = (*judged.sentences, *_unresolved(judged.rules[used.name], 2 * pairs * replicates))
+    return Prediction(used.name, judged.rules, problems, updates, pairs, replicates, judged.is_noise_free)
+
+
+def _unresolved(found: RulePrediction, calls: int) -> list[str]:
+    """A sentence if a rule is nearer to the exact one than the replicates can tell."""
+    if not found.at_least:
+        return []
+    return [
+        f"{found.rule} decides as an exact chain does, as far as {calls:,} estimates can tell: ρ is above "
+        f"{number(found.at_least)}; with ls.separation.predict(run, calls={10 * calls}) smaller differences are seen"
+    ]
 
 
 def _together(shares: list[Prediction], weights: list[float], updates: int) -> Prediction:
@@ -235,6 +246,7 @@ def _sum(name: str, column: list[RulePrediction], weights: np.ndarray, updates: 
     rates = np.array([1 / one.rho for one in column])
     errors = np.array([one.rho_se / one.rho**2 if np.isfinite(one.rho) else 0.0 for one in column])
     rate, error = float(weights @ rates), float(np.sqrt(weights**2 @ errors**2))
+    surely = float(weights @ [1 / one.sure_rho for one in column])
     low, high = (float(weights @ [one.discrepancy_interval[end] for one in column]) for end in (0, 1))
     return RulePrediction(
         name,
@@ -244,4 +256,5 @@ def _sum(name: str, column: list[RulePrediction], weights: np.ndarray, updates: 
         float(weights @ [one.discrepancy for one in column]),
         (low, high),
         float(weights @ [one.acceptance for one in column] / weights.sum()),
+        1 / surely if np.isnan(rate) and not np.isnan(surely) else 0.0,
     )

@@ -25,6 +25,8 @@ class RulePrediction:
         cannot resolve it.
     acceptance
         The acceptance rate under this rule.
+    at_least
+        Where ``rho`` is NaN because the rule is nearer to the exact one than the replicates can tell: what it exceeds.
     """
 
     rule: str
@@ -34,6 +36,12 @@ class RulePrediction:
     discrepancy: float
     discrepancy_interval: tuple[float, float]
     acceptance: float
+    at_least: float = 0.0
+
+    @property
+    def sure_rho(self) -> float:
+        """The return time, or what it exceeds; NaN if neither is known."""
+        return self.at_least if np.isnan(self.rho) and self.at_least else self.rho
 
     @property
     def least_rho(self) -> float:
@@ -100,8 +108,8 @@ class Prediction:
         if self.is_noise_free and count == 0:
             return "the estimate has no noise: the kernel is `standard`"
         return (
-            f"predicted to separate {_number(count)} times from an exact chain in {self.updates:,} updates "
-            f"(ρ = {_number(self.rho)} ± {_number(self.rho_se, 2)}), kernel discrepancy {self._discrepancy(self.used)}"
+            f"predicted to separate {number(count)} times from an exact chain in {self.updates:,} updates "
+            f"(ρ = {number(self.rho)} ± {number(self.rho_se, 2)}), kernel discrepancy {self._discrepancy(self.used)}"
         )
 
     def __repr__(self) -> str:
@@ -114,18 +122,20 @@ class Prediction:
         for name, found in self.rules.items():
             used = " (used)" if name == self.rule else ""
             if np.isnan(found.rho):
-                yield row(name + used, "not predicted", "", "")
+                bound = found.at_least and f"above {number(found.at_least)}"
+                yield row(name + used, bound or "not predicted", "", self._discrepancy(found) if bound else "")
                 continue
-            rho = f"{_number(found.rho)} ± {_number(found.rho_se, 2)}" if np.isfinite(found.rho) else "∞"
-            yield row(name + used, rho, _number(found.expected_separations), self._discrepancy(found))
+            rho = f"{number(found.rho)} ± {number(found.rho_se, 2)}" if np.isfinite(found.rho) else "∞"
+            yield row(name + used, rho, number(found.expected_separations), self._discrepancy(found))
 
     @staticmethod
     def _discrepancy(found: RulePrediction) -> str:
         high = found.discrepancy_interval[1]
         if not np.isnan(found.discrepancy):
-            return f"1/{_number(found.least_rho)}" if found.discrepancy else "0"
-        return f"below 1/{_number(1 / high)}" if high else "0"
+            return f"1/{number(found.least_rho)}" if found.discrepancy else "0"
+        return f"below 1/{number(1 / high)}" if high else "0"
 
 
-def _number(value: float, digits: int = 3) -> str:
+def number(value: float, digits: int = 3) -> str:
+    """A number as it is printed."""
     return f"{value:,.{digits}g}" if abs(value) < 1000 else f"{value:,.0f}"

@@ -15,11 +15,14 @@ from lockstep.ratios.rules import RULES, corrected
 from lockstep.separation.gaps import GRID, Gaps, measure_gaps
 from lockstep.separation.prediction import RulePrediction
 from lockstep.separation.replicates import Cumulants, Replicates
+from lockstep.separation.resolution import measure_nothing
 from lockstep.separation.summary import mean_and_error
 from lockstep.separation.trust import asymmetry_of, problems_of
 
+NAN = float("nan")
 RESOLVED = 0.5
 LEAST_SHARE = 0.2
+ABOVE_NOTHING = 3.0  # times what is measured where the truth is none: by then that adds about 5 %
 
 
 @part
@@ -73,20 +76,29 @@ def _judge(
     rules = {rule.name: rule for rule in (*ALL_RULES, *more) if rule.suits(estimator)}
     one_sided = {name: rule for name, rule in rules.items() if sides_of(rule, estimator) == 1}
     problems, asymmetry = tuple(problems_of(estimator, forward, reverse)), asymmetry_of(forward, reverse)
-    gaps: dict[str, Gaps | None] = dict.fromkeys(rules)
+    found: dict[str, RulePrediction] = {}
     if not problems and not asymmetry:
-        gaps |= measure_gaps(forward, one_sided)
+        found |= _measured(estimator, forward, one_sided, seen, updates)
     if not problems and len(one_sided) < len(rules):
         rest = {name: rule for name, rule in rules.items() if name not in one_sided}
-        gaps |= measure_gaps(both_ways(forward, reverse), rest)
-    found = {rule: of_rule(rule, of, seen, updates) for rule, of in gaps.items()}
-    if not problems and (lost := [rule for rule, of in gaps.items() if of is not None and np.isnan(found[rule].rho)]):
+        found |= _measured(estimator, both_ways(forward, reverse), rest, seen, updates)
+    if lost := [name for name, of in found.items() if np.isnan(of.rho) and not of.at_least]:
         problems = (
             f"the gaps of {', '.join(lost)} are no numbers: the estimates or their cumulants are NaN or infinite; look "
             f"at what the estimator returns there",
         )
     is_noise_free = not problems and not np.any(forward.is_noisy & forward.does_move)
-    return Judged(found, problems, asymmetry, bool(is_noise_free))
+    return Judged({name: found.get(name, withheld(name)) for name in rules}, problems, asymmetry, bool(is_noise_free))
+
+
+def _measured(
+    estimator: Estimator, replicates: Replicates, rules: dict[str, Rule], seen: Seen, updates: int
+) -> dict[str, RulePrediction]:
+    """The numbers of rules that decide by these replicates."""
+    made_up = [(seen.rate(gaps)[0], seen.discrepancy(gaps)[0]) for gaps in measure_nothing(replicates, estimator)]
+    nothing = Nothing(*np.mean(made_up, axis=0)) if made_up else Nothing(0.0, 0.0)
+    found = measure_gaps(replicates, rules)
+    return {name: of_rule(name, of, nothing, seen, updates) for name, of in found.items()}
 
 
 def sides_of(rule: Rule, estimator: Estimator) -> int:
@@ -113,6 +125,13 @@ def both_ways(forward: Replicates, reverse: Replicates) -> Replicates:
     )
 
 
+class Nothing(NamedTuple):
+    """What is measured where the truth is none."""
+
+    rate: float
+    discrepancy: float
+
+
 class Seen(NamedTuple):
     """Log ratios under the rule that was used: those of the replicates (P, K), and those of the whole run if known.
 
@@ -136,6 +155,14 @@ class Seen(NamedTuple):
         error *= in_run / max(at_pairs.mean(), 1e-300)
         return ratio * in_run, float(np.hypot(error, ratio * error_in_run))
 
+    def rate(self, gaps: Gaps) -> tuple[float, float]:
+        """1/ρ and its standard error."""
+        return self.average(gaps.path, gaps.path_curve)
+
+    def discrepancy(self, gaps: Gaps) -> tuple[float, float]:
+        """The size of the average gaps, their noise included, and its standard error."""
+        return self.average(*(np.abs(halves.sum(axis=0)) / 2 for halves in (gaps.signed, gaps.signed_curve)))
+
 
 def seen_by(rule: Rule, forward: Replicates, chains: int, in_run: np.ndarray | None) -> Seen:
     """The log ratios of a rule at the replicates, beside those of a run that it made."""
@@ -145,15 +172,23 @@ def seen_by(rule: Rule, forward: Replicates, chains: int, in_run: np.ndarray | N
     return Seen(chains, np.nan_to_num(decided, nan=-np.inf), in_run)
 
 
-def of_rule(rule: str, gaps: Gaps | None, seen: Seen, updates: int) -> RulePrediction:
-    """The numbers of one rule from its gaps at pairs."""
-    nan = float("nan")
-    if gaps is None:
-        return RulePrediction(rule, nan, nan, nan, nan, (nan, nan), nan)
-    rate, rate_se = seen.average(gaps.path, gaps.path_curve)
+def withheld(rule: str) -> RulePrediction:
+    """No numbers."""
+    return RulePrediction(rule, NAN, NAN, NAN, NAN, (NAN, NAN), NAN)
+
+
+def of_rule(rule: str, gaps: Gaps, nothing: Nothing, seen: Seen, updates: int) -> RulePrediction:
+    """The numbers of one rule from its gaps at pairs, beside those that are measured where the truth is none."""
+    rate, rate_se = seen.rate(gaps)
     if not np.isfinite(rate):
-        return of_rule(rule, None, seen, updates)
-    most, most_se = seen.average(*(np.abs(half.sum(axis=0)) / 2 for half in (gaps.signed, gaps.signed_curve)))
+        return withheld(rule)
+    acceptance = float(gaps.acceptance.mean())
+    if 0 < rate < ABOVE_NOTHING * nothing.rate:
+        most = rate + 2 * nothing.rate
+        return RulePrediction(rule, NAN, NAN, NAN, NAN, (0.0, most), acceptance, 1 / most)
+    most, error = seen.discrepancy(gaps)
+    # Both halves share their scale and shape: errors of these do not show in the difference of the halves.
+    error = float(np.hypot(error, nothing.discrepancy))
     # A half's sign times the other half: noise averages out, so that this is too small where noise decides the sign.
     least, _ = seen.average(*(_sure(half) for half in (gaps.signed, gaps.signed_curve)))
     return RulePrediction(
@@ -161,9 +196,9 @@ def of_rule(rule: str, gaps: Gaps | None, seen: Seen, updates: int) -> RulePredi
         1 / rate if rate > 0 else np.inf,
         rate_se / rate**2 if rate > 0 else 0.0,
         updates * rate,
-        float(np.sqrt(least * most)) if least >= RESOLVED * most else nan,
-        (max(least - 2 * most_se, 0.0), most + 2 * most_se),
-        float(gaps.acceptance.mean()),
+        float(np.sqrt(least * most)) if least >= max(RESOLVED * most, ABOVE_NOTHING * nothing.discrepancy) else NAN,
+        (max(least - 2 * error, 0.0), most + 2 * error),
+        acceptance,
     )
 
 
