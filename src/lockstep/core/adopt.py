@@ -5,24 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from lockstep.core.declared import Part, declared
+from lockstep.core.estimator import Estimate, Estimator
+from lockstep.core.evaluation import Evaluation
+from lockstep.core.kernel import Kernel
 from lockstep.core.parts import part
-from lockstep.core.types import (
-    Array,
-    Decision,
-    Estimate,
-    Estimator,
-    Evaluation,
-    Involution,
-    Kernel,
-    Memory,
-    Part,
-    Position,
-    Proposal,
-    Randomization,
-    Ratio,
-    Rule,
-    declared,
-)
+from lockstep.core.proposal import Proposal
+from lockstep.core.randomization import Involution, Randomization
+from lockstep.core.ratio import Decision, Ratio
+from lockstep.core.rule import Rule
+from lockstep.core.types import Array, Memory, Position
 
 Base = TypeVar("Base", bound=Part)
 MAKING = ("adapted", "fit", "taken", "with_count")  # methods that return a part of the same kind, perhaps with more

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lockstep.core.parts import key_of
+from lockstep.core.trees import key_of
 from lockstep.core.types import Array
 from lockstep.engine.block import Output
 

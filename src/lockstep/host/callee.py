@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from lockstep.core.parts import is_key
+from lockstep.core.trees import is_key
 from lockstep.host.generator import RandomKey
 
 GENERATORS = (np.random.Generator, "Generator", "np.random.Generator", "numpy.random.Generator")

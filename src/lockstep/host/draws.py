@@ -10,7 +10,7 @@ import jax.random as jr
 import numpy as np
 
 from lockstep.core.arguments import shapes
-from lockstep.core.parts import is_concrete, vectorize
+from lockstep.core.trees import is_concrete, vectorize
 from lockstep.core.types import Key, Shape
 from lockstep.host.generator import RandomKey
 

@@ -11,7 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from lockstep.core.arguments import is_array, shapes
-from lockstep.core.parts import is_concrete, is_key, part, set_field, show, static
+from lockstep.core.parts import part, set_field, show, static
+from lockstep.core.trees import is_concrete, is_key
 from lockstep.host.black_box import BlackBox
 from lockstep.host.callee import FOR_NUMBERS
 from lockstep.host.generator import RandomKey

@@ -11,7 +11,7 @@ import jax.random as jr
 import numpy as np
 
 from lockstep.core.arguments import flag, whole
-from lockstep.core.parts import is_concrete
+from lockstep.core.trees import is_concrete
 from lockstep.core.types import Array, Key
 from lockstep.host.callback import on_host
 from lockstep.models.arguments import parameters

@@ -23,7 +23,7 @@ import jax
 import jax.random as jr
 import numpy as np
 
-from lockstep.core.parts import is_key, is_named
+from lockstep.core.trees import is_key, is_named
 from lockstep.host.black_box import BlackBox
 from lockstep.storage import fingerprint_owner as owner
 from lockstep.storage.fingerprint_code import Place, Uses, all_names, code_text, digest, uses_of, words
