@@ -43,6 +43,11 @@ def is_users_function(function: types.FunctionType) -> bool:
     return is_users_module(module_name(function)) if file.startswith("<") else not is_installed_file(file)
 
 
+def is_followed(value: Any) -> bool:
+    """Whether a value is a function of the user's."""
+    return isinstance(value, types.FunctionType) and is_users_function(value)
+
+
 def is_users_module(name: str) -> bool:
     """Whether a module is the user's; one that is not loaded here came by value, from a program of the user's."""
     top = name.partition(".")[0]
