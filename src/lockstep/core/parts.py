@@ -8,6 +8,7 @@ from typing import Any, TypeVar, dataclass_transform
 import jax
 import numpy as np
 
+from lockstep.core.foreign import name_of
 from lockstep.core.trees import is_key
 
 T = TypeVar("T")
@@ -75,7 +76,7 @@ def show(value: Any) -> str:
         return str(np.asarray(value).tolist()) if not is_key(value) else "key"
     if isinstance(value, jax.tree_util.Partial):
         data = f", {len(value.args) + len(value.keywords)} data" if value.args or value.keywords else ""
-        return getattr(value.func, "__name__", repr(value.func)) + data
+        return name_of(value.func) + data
     return repr(value)
 
 

@@ -8,11 +8,6 @@ from typing import Any
 from lockstep.storage.fingerprint import owner
 
 
-def attribute(value: Any, name: str) -> Any:
-    """An attribute that an object may have; None if it has not."""
-    return getattr(value, name, None)
-
-
 def own(value: Any) -> dict[str, Any]:
     """The attributes of an object by itself, those in slots left out."""
     try:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from lockstep.core.foreign import attribute
 from lockstep.core.trees import is_named
 from lockstep.host.black_box import BlackBox
 from lockstep.storage.fingerprint import held, owner
@@ -64,7 +65,7 @@ def node(walk: Gathering, value: Any, spot: Spot) -> None:
             spot.say("property")
             accessors = ((".get", value.fget), (".set", value.fset), (".delete", value.fdel))
             walk.inside([(name, accessor) for name, accessor in accessors if accessor], spot)
-        case _ if not owner.is_users_class(type(value)) and callable(held.attribute(value, "__wrapped__")):
+        case _ if not owner.is_users_class(type(value)) and callable(attribute(value, "__wrapped__")):
             _wrapper(walk, value, spot)
         case enum.Enum():
             spot.say(f"{type(value).__qualname__}.{value.name}")
@@ -95,7 +96,7 @@ def _partial(walk: Gathering, value: functools.partial[Any], spot: Spot) -> None
 def _built_in(walk: Gathering, value: Any, spot: Spot) -> None:
     """A function that is not written in Python, perhaps one of an object."""
     spot.say(_name(value))
-    holder = held.attribute(value, "__self__")
+    holder = attribute(value, "__self__")
     if holder is None or isinstance(holder, types.ModuleType):
         walk.meet_package(value)
     else:
@@ -111,7 +112,7 @@ def _wrapper(walk: Gathering, value: Any, spot: Spot) -> None:
 
 
 def _name(value: Any) -> str:
-    return str(held.attribute(value, "__qualname__") or held.attribute(value, "__name__") or type(value).__name__)
+    return str(attribute(value, "__qualname__") or attribute(value, "__name__") or type(value).__name__)
 
 
 def _sequence(walk: Gathering, value: Sequence[Any], spot: Spot) -> None:
