@@ -12,7 +12,7 @@ import jax.random as jr
 import numpy as np
 from jax.extend.core import jaxprs_in_params
 
-from lockstep.core.parts import is_concrete, is_key
+from lockstep.core.trees import is_concrete, is_key
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 
 DRAW, MAKERS = "random_bits", ("random_split", "random_fold_in")

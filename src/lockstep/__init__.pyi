@@ -11,22 +11,14 @@ from lockstep import (
     subsampling as subsampling,
 )
 from lockstep.advice import advise as advise
+from lockstep.core.estimator import Estimate as Estimate, Estimator as Estimator
+from lockstep.core.evaluation import Evaluation as Evaluation
+from lockstep.core.kernel import Info as Info, Kernel as Kernel, Noise as Noise, State as State
 from lockstep.core.parts import part as part, static as static
-from lockstep.core.types import (
-    Decision as Decision,
-    Estimate as Estimate,
-    Estimator as Estimator,
-    Evaluation as Evaluation,
-    Info as Info,
-    Involution as Involution,
-    Kernel as Kernel,
-    Noise as Noise,
-    Proposal as Proposal,
-    Randomization as Randomization,
-    Ratio as Ratio,
-    Rule as Rule,
-    State as State,
-)
+from lockstep.core.proposal import Proposal as Proposal
+from lockstep.core.randomization import Involution as Involution, Randomization as Randomization
+from lockstep.core.ratio import Decision as Decision, Ratio as Ratio
+from lockstep.core.rule import Rule as Rule
 from lockstep.core.version import __version__ as __version__
 from lockstep.core.warnings import LockstepWarning as LockstepWarning
 from lockstep.coupling import (

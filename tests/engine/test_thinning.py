@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import lockstep as ls
-from lockstep.core.types import Info
+from lockstep.core.kernel import Info
 from lockstep.coupling.common_noise import ShadowedInfo
 from lockstep.engine.block import Output
 from lockstep.engine.thinning import Thinning

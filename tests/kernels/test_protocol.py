@@ -12,7 +12,7 @@ from blackjax.util import run_inference_algorithm
 
 import lockstep as ls
 from lockstep import kernels, ratios
-from lockstep.core import types
+from lockstep.core.kernel import Kernel
 
 KEY = jr.key(5)
 DATA = np.array([0.3, 1.2, -0.4])
@@ -159,7 +159,7 @@ def test_every_constructor_is_here_or_elsewhere():
 @every_kernel
 def test_protocol(name):
     kernel = kernel_named(name)
-    assert isinstance(kernel, types.Kernel)
+    assert isinstance(kernel, Kernel)
     assert kernel.exact_when is None or isinstance(kernel.exact_when, str)
     assert name not in ("naive", "penalty", "penalty series", "corrected", "mixture") or kernel.exact_when is None
     assert type(kernel).__name__ in repr(kernel)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from lockstep.core.types import Estimate
+from lockstep.core.estimator import Estimate
 from lockstep.separation.gaps import _in_units
 from lockstep.separation.replicates import Cumulants, Replicates
 from lockstep.separation.scores import Shape, first_order

@@ -12,7 +12,9 @@ import numpy as np
 
 from lockstep.advice.figure import draw
 from lockstep.advice.pilot import Look
-from lockstep.core.types import Estimator, Proposal, Rule
+from lockstep.core.estimator import Estimator
+from lockstep.core.proposal import Proposal
+from lockstep.core.rule import Rule
 from lockstep.estimators.samples import with_count
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.ratios import Estimated

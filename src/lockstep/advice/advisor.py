@@ -14,8 +14,10 @@ from lockstep.advice.findings import findings_of, problems_of
 from lockstep.advice.pilot import Look, Pilot, TooLittleError, updates_per_effective_draw
 from lockstep.core.adopt import adopted
 from lockstep.core.arguments import MOST_SEED, positive, whole
+from lockstep.core.estimator import Estimator
 from lockstep.core.progress import Progress
-from lockstep.core.types import Estimator, Proposal, Rule
+from lockstep.core.proposal import Proposal
+from lockstep.core.rule import Rule
 from lockstep.core.warnings import warn
 from lockstep.estimators.samples import as_estimator, with_count
 from lockstep.host.boxes import boxes

@@ -9,7 +9,9 @@ import jax
 import numpy as np
 
 from lockstep.advice.budget import Budget
-from lockstep.core.types import Estimator, Proposal, Rule
+from lockstep.core.estimator import Estimator
+from lockstep.core.proposal import Proposal
+from lockstep.core.rule import Rule
 from lockstep.coupling.common_noise import Pair
 from lockstep.coupling.names import named_arrays
 from lockstep.estimators.samples import with_count

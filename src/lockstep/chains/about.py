@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lockstep.core.types import Kernel
+from lockstep.core.kernel import Kernel
 
 
 def about(kernel: Kernel | None) -> dict[str, Any]:

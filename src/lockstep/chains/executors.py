@@ -94,7 +94,7 @@ class Cluster:
     """Tells the user, once, that nobody is there to do the work: a cluster may have no workers yet, or never."""
 
     def __init__(self, executor: Any) -> None:
-        self.client = getattr(executor, "_client", None) if type(executor).__name__ == "ClientExecutor" else None
+        self.client = executor._client if type(executor).__name__ == "ClientExecutor" else None
         self.since = time.monotonic()
 
     def look(self, is_anything_done: bool) -> None:

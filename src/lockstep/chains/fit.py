@@ -8,6 +8,7 @@ import jax
 import numpy as np
 
 from lockstep.chains.starts import Starts, initial_positions, start_keys
+from lockstep.core.declared import Part
 from lockstep.core.types import Key, Position
 from lockstep.core.warnings import warn
 from lockstep.coupling.common_noise import Pair
@@ -37,7 +38,7 @@ def fitted(kernel: Any, initial: Any, chains: int, key: Key, progress: bool | No
     known: dict[int, tuple[Any, Any]] = {}
 
     def has_fit(node: Any) -> bool:
-        return callable(getattr(node, "fit", None))
+        return isinstance(node, Part) and node.fit is not None
 
     def fit(node: Any) -> Any:
         nonlocal position

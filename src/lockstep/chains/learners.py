@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from lockstep.core.types import Proposal
+from lockstep.core.proposal import Proposal
 from lockstep.coupling.common_noise import Pair
 from lockstep.kernels.compose import Cycle
 from lockstep.storage.learnt import filled

@@ -3,26 +3,35 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
 import sys
 import types
 from collections.abc import Iterator, Sequence
-from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from lockstep.chains.jobs import work
 from lockstep.chains.task import Task
 from lockstep.chains.workers import begin_worker
 from lockstep.core.arguments import whole
+from lockstep.core.foreign import attribute, processors
+
+
+@runtime_checkable
+class Submitting(Protocol):
+    """Whatever does the work of an executor, whether it inherits from one or not."""
+
+    def submit(self, function: Any, /, *arguments: Any) -> Any: ...
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None: ...
 
 
 class Workers:
     """An executor that is replaced when it breaks."""
 
-    def __init__(self, executor: Executor, is_own: bool) -> None:
+    def __init__(self, executor: Submitting, is_own: bool) -> None:
         self.executor, self.is_own = executor, is_own
-        self.size = getattr(executor, "_max_workers", None) or processors()
+        self.size = _size(executor)
 
     def submit(self, job: tuple[bytes, bytes]) -> Future[bytes]:
         try:
@@ -52,8 +61,9 @@ class Workers:
 
     def end(self) -> None:
         """End the processes of our own pool, whatever they are doing."""
-        for process in list((getattr(self.executor, "_processes", None) or {}).values()):
-            process.terminate()
+        if isinstance(self.executor, ProcessPoolExecutor):
+            for process in list((self.executor._processes or {}).values()):
+                process.terminate()
 
 
 @contextmanager
@@ -61,14 +71,12 @@ def workers(executor: Any) -> Iterator[Workers]:
     """The workers of an executor, or of a pool of that many processes."""
     if isinstance(executor, ProcessPoolExecutor):
         # A process in which JAX has started must not fork: the child can deadlock.
-        context = getattr(executor, "_mp_context", None)
+        context = executor._mp_context
         is_forking = context is not None and context.get_start_method(allow_none=True) in ("fork", None)
-        pool = Workers(
-            spawn_pool(getattr(executor, "_max_workers", processors())) if is_forking else executor, is_forking
-        )
+        pool = Workers(spawn_pool(_size(executor)) if is_forking else executor, is_forking)
     elif isinstance(executor, int) and not isinstance(executor, bool):
         pool = Workers(spawn_pool(whole(executor, "executor", 1)), True)
-    elif callable(getattr(executor, "submit", None)) and callable(getattr(executor, "shutdown", None)):
+    elif isinstance(executor, Submitting) and not isinstance(executor, type):
         pool = Workers(executor, False)
     else:
         raise TypeError(
@@ -86,14 +94,14 @@ def workers(executor: Any) -> Iterator[Workers]:
             pool.executor.shutdown(wait=True, cancel_futures=True)
 
 
+def _size(executor: Any) -> int:
+    """How many tasks an executor does at once; as many as there are processors if it does not say."""
+    return attribute(executor, "_max_workers") or processors()
+
+
 def spawn_pool(size: int) -> ProcessPoolExecutor:
     """Processes that start afresh, and end with the process that started them."""
     return ProcessPoolExecutor(size, multiprocessing.get_context("spawn"), begin_worker)
-
-
-def processors() -> int:
-    """How many processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextmanager

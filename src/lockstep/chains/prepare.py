@@ -13,8 +13,8 @@ from lockstep.chains.fit import fitted
 from lockstep.chains.task import Task
 from lockstep.core.adopt import adopted as adopted_part
 from lockstep.core.arguments import MOST_SEED, flag, path_of, whole
+from lockstep.core.kernel import Kernel
 from lockstep.core.precision import double_precision
-from lockstep.core.types import Kernel
 from lockstep.host.callback import raised_here
 from lockstep.storage.comparison import require_choice
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from lockstep.chains.drive import advance
 from lockstep.chains.task import Task
-from lockstep.core.parts import is_key, key_of
+from lockstep.core.trees import is_key, key_of
 from lockstep.core.warnings import warn
 from lockstep.engine.block import CELL, Block
 from lockstep.engine.choice import engine_of

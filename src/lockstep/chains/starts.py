@@ -10,9 +10,10 @@ import jax.random as jr
 import numpy as np
 
 from lockstep.core.arguments import shapes
-from lockstep.core.parts import is_floating, is_key, part
+from lockstep.core.parts import part
 from lockstep.core.precision import canonical
-from lockstep.core.types import Key, Position, describe, one_of
+from lockstep.core.trees import describe, is_floating, is_key, one_of
+from lockstep.core.types import Key, Position
 from lockstep.coupling.common_noise import CoupledState, Pair
 from lockstep.coupling.names import require_names
 from lockstep.engine.choice import engine_of

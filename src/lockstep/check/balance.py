@@ -12,9 +12,8 @@ from jax.flatten_util import ravel_pytree
 
 from lockstep.check.finding import Finding
 from lockstep.core.arguments import shapes
-from lockstep.core.parts import is_floating
 from lockstep.core.precision import canonical, double_precision
-from lockstep.core.types import describe, one_of
+from lockstep.core.trees import describe, is_floating, one_of
 from lockstep.host.boxes import called_back
 from lockstep.host.callback import raised_here
 from lockstep.kernels.metropolis_hastings import MetropolisHastings

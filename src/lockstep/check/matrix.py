@@ -11,7 +11,8 @@ import numpy as np
 from lockstep.check.law import Law, as_law
 from lockstep.core.arguments import law_of, real_numbers
 from lockstep.core.precision import canonical, double_precision
-from lockstep.core.types import Array, describe, one_of
+from lockstep.core.trees import describe, one_of
+from lockstep.core.types import Array
 from lockstep.host.boxes import called_back
 from lockstep.host.callback import raised_here
 from lockstep.kernels.compose import Cycle, Mixture

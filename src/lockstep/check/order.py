@@ -14,7 +14,7 @@ from lockstep.check.law import as_law
 from lockstep.check.matrix import stationary, transition_matrix
 from lockstep.core.arguments import real_numbers
 from lockstep.core.precision import canonical, double_precision
-from lockstep.core.types import describe, one_of
+from lockstep.core.trees import describe, one_of
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.ratios import Randomized
 

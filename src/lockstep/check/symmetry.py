@@ -11,7 +11,7 @@ from scipy.special import ndtri
 
 from lockstep.check.finding import Finding
 from lockstep.core.precision import canonical, double_precision
-from lockstep.core.types import describe, one_of
+from lockstep.core.trees import describe, one_of
 from lockstep.estimators.samples import as_estimator
 from lockstep.host.boxes import called_back
 from lockstep.host.callback import raised_here

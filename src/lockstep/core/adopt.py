@@ -5,24 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from lockstep.core.declared import Part, declared
+from lockstep.core.estimator import Estimate, Estimator
+from lockstep.core.evaluation import Evaluation
+from lockstep.core.foreign import attribute
+from lockstep.core.kernel import Kernel
 from lockstep.core.parts import part
-from lockstep.core.types import (
-    Array,
-    Decision,
-    Estimate,
-    Estimator,
-    Evaluation,
-    Involution,
-    Kernel,
-    Memory,
-    Part,
-    Position,
-    Proposal,
-    Randomization,
-    Ratio,
-    Rule,
-    declared,
-)
+from lockstep.core.proposal import Proposal
+from lockstep.core.randomization import Involution, Randomization
+from lockstep.core.ratio import Decision, Ratio
+from lockstep.core.rule import Rule
+from lockstep.core.types import Array, Memory, Position
 
 Base = TypeVar("Base", bound=Part)
 MAKING = ("adapted", "fit", "taken", "with_count")  # methods that return a part of the same kind, perhaps with more
@@ -59,9 +52,10 @@ def _passed(cls: type[Any], base: type[Part], name: str) -> Any:
     """What the user's part has under a name, else the default."""
 
     def read(self: Any) -> Any:
-        if not hasattr(self.given, name):
+        try:
+            value = getattr(self.given, name)
+        except AttributeError:
             return getattr(super(cls, self), name)
-        value = getattr(self.given, name)
         return _adopting(value, base) if name in MAKING and value is not None else value
 
     return declared(read)
@@ -98,7 +92,7 @@ class Adapter:
 
     @property
     def name(self) -> str:
-        return str(getattr(self.given, "name", type(self.given).__name__))
+        return str(attribute(self.given, "name", type(self.given).__name__))
 
 
 @_adapter(Proposal)

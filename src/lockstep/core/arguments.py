@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from lockstep.core.parts import is_concrete, is_key
+from lockstep.core.trees import is_concrete, is_key
 
 
 def is_array(value: Any) -> bool:

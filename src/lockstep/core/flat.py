@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lockstep.core.parts import is_floating
+from lockstep.core.trees import is_floating
 from lockstep.core.types import Array, Position, Shape
 
 

@@ -1,4 +1,4 @@
-"""Immutable parts: frozen dataclasses that are pytrees, and the one switch between two outcomes."""
+"""Immutable parts: frozen dataclasses that are pytrees."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import dataclasses
 from typing import Any, TypeVar, dataclass_transform
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
+from lockstep.core.foreign import name_of
+from lockstep.core.trees import is_key
+
 T = TypeVar("T")
-FLAG = np.bool_
 
 
 def static(**options: Any) -> Any:
@@ -75,77 +76,10 @@ def show(value: Any) -> str:
         return str(np.asarray(value).tolist()) if not is_key(value) else "key"
     if isinstance(value, jax.tree_util.Partial):
         data = f", {len(value.args) + len(value.keywords)} data" if value.args or value.keywords else ""
-        return getattr(value.func, "__name__", repr(value.func)) + data
+        return name_of(value.func) + data
     return repr(value)
 
 
 def set_field(self: Any, name: str, value: Any) -> None:
     """Replace a field of a frozen part; only for use in its ``__post_init__``."""
     object.__setattr__(self, name, value)
-
-
-def is_key(leaf: Any) -> bool:
-    """Whether a leaf is an array of typed random keys."""
-    return hasattr(leaf, "dtype") and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
-
-
-def is_floating(leaf: Any) -> bool:
-    """Whether a leaf holds real floating-point numbers."""
-    if isinstance(leaf, (np.ndarray, np.generic)):
-        return leaf.dtype.kind == "f"
-    return not is_key(leaf) and np.issubdtype(jnp.result_type(leaf), np.floating)
-
-
-def is_concrete(tree: Any) -> bool:
-    """Whether the values of a tree can be looked at (none is being traced)."""
-    return not any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(tree))
-
-
-def choose(flag: Any, first: T, second: T) -> T:
-    """``first`` where ``flag`` holds, else ``second``: a Python branch for a NumPy flag, `where` for arrays of them."""
-    kind = type(flag)
-    if kind is FLAG or kind is bool:
-        return first if flag else second
-    return jax.tree.map(lambda a, b: _where(flag, a, b), first, second)
-
-
-def _where(flag: Any, first: Any, second: Any) -> Any:
-    return jax.lax.select(flag, first, second) if is_key(first) else namespace(flag).where(flag, first, second)
-
-
-def key_of(entry: Any) -> Any:
-    """The name, key or index by which a tree holds one of its children, from an entry of its path."""
-    match entry:
-        case jax.tree_util.GetAttrKey(name=name):
-            return name
-        case jax.tree_util.DictKey(key=key) | jax.tree_util.FlattenedIndexKey(key=key):
-            return key
-        case jax.tree_util.SequenceKey(idx=index):
-            return index
-    return entry
-
-
-def is_named(value: Any) -> bool:
-    """Whether a value is a named tuple."""
-    return isinstance(value, tuple) and hasattr(value, "_fields")
-
-
-class Settled:
-    """What `canonical` leaves as it is: the rows of large data are neither cast nor copied."""
-
-
-def is_alike(first: Any, second: Any) -> bool:
-    """Whether two trees have one structure."""
-    return bool(jax.tree.structure(first) == jax.tree.structure(second))  # type: ignore[operator]
-
-
-def namespace(array: Any) -> Any:
-    """NumPy for NumPy arrays (interpreted), else `jax.numpy` (compiled). Ask it of noise, never of a user's values."""
-    return np if isinstance(array, (np.ndarray, np.generic)) else jnp
-
-
-def vectorize(function: Any, dimensions: int) -> Any:
-    """Map a function over that many leading axes."""
-    for _ in range(dimensions):
-        function = jax.vmap(function)
-    return function

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lockstep.core.parts import Settled, is_key
+from lockstep.core.trees import Settled, is_key
 
 
 def double_precision() -> AbstractContextManager[Any]:

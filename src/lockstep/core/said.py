@@ -15,7 +15,10 @@ class Listener:
 
     @property
     def encoding(self) -> str:
-        return getattr(self.stream, "encoding", None) or "utf-8"
+        try:
+            return self.stream.encoding or "utf-8"
+        except AttributeError:  # there is no standard error, or it is a program's own
+            return "utf-8"
 
     def write(self, text: str) -> int:
         """Say something."""

@@ -18,8 +18,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lockstep.core.parts import choose, is_alike, is_concrete, is_floating, part
-from lockstep.core.types import Array, Info, Kernel, Key, Position, Shape, State
+from lockstep.core.kernel import Info, Kernel, State
+from lockstep.core.parts import part
+from lockstep.core.trees import choose, is_alike, is_concrete, is_floating
+from lockstep.core.types import Array, Key, Position, Shape
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 
 _NEVER = np.bool_(False)

@@ -7,8 +7,10 @@ from typing import Any
 import jax.random as jr
 
 from lockstep.core import flat
-from lockstep.core.parts import choose, namespace, part
-from lockstep.core.types import Array, Kernel, Key, Noise, Position, Shape
+from lockstep.core.kernel import Kernel, Noise
+from lockstep.core.parts import part
+from lockstep.core.trees import choose, namespace
+from lockstep.core.types import Array, Key, Position, Shape
 from lockstep.coupling.common_noise import (
     CoupledInfo,
     CoupledState,

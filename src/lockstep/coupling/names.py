@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from lockstep.core.parts import key_of
+from lockstep.core.trees import key_of
 from lockstep.coupling.common_noise import Pair
 
 

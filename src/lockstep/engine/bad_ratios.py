@@ -10,7 +10,9 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from lockstep.core.types import Info, Kernel, Position, describe, one_of
+from lockstep.core.kernel import Info, Kernel
+from lockstep.core.trees import describe, one_of
+from lockstep.core.types import Position
 from lockstep.core.warnings import warn
 from lockstep.host.boxes import boxes, called_back
 from lockstep.kernels.metropolis_hastings import MetropolisHastings

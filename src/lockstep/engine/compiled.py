@@ -121,7 +121,7 @@ def _bytes_per_cell(kernel: Any, chain_keys: Key, state: Any) -> tuple[int, int]
 
 
 def _bytes(tree: Any) -> int:
-    return sum(math.prod(leaf.shape) * getattr(leaf.dtype, "itemsize", 8) for leaf in jax.tree.leaves(tree))
+    return sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree))
 
 
 def _largest(jaxpr: Any) -> int:

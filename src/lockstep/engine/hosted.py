@@ -9,8 +9,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from lockstep.core.parts import is_key
-from lockstep.core.types import Key, Part, Position, Shape
+from lockstep.core.declared import Part
+from lockstep.core.trees import is_key
+from lockstep.core.types import Key, Position, Shape
 from lockstep.estimators.delta import Delta
 from lockstep.estimators.samples import Samples, is_boxed, rows_of
 from lockstep.host.boxes import boxes, is_box

@@ -16,8 +16,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from lockstep.core.parts import is_named
-from lockstep.core.types import Array, Key, Noise, Position
+from lockstep.core.kernel import Noise
+from lockstep.core.trees import is_named
+from lockstep.core.types import Array, Key, Position
 from lockstep.engine import block as limits
 from lockstep.engine.block import CELL, Block, Output, block_noise
 from lockstep.engine.hosted import hosted, to_host

@@ -9,8 +9,12 @@ from typing import Any
 import jax
 import numpy as np
 
-from lockstep.core.parts import choose, part
-from lockstep.core.types import Info, Kernel, Key, Position, Proposal, Ratio, Shape, State
+from lockstep.core.kernel import Info, Kernel, State
+from lockstep.core.parts import part
+from lockstep.core.proposal import Proposal
+from lockstep.core.ratio import Ratio
+from lockstep.core.trees import choose
+from lockstep.core.types import Key, Position, Shape
 from lockstep.host.black_box import replaced
 from lockstep.host.boxes import boxes, map_boxes
 from lockstep.host.callback import on_host

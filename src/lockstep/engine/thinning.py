@@ -8,17 +8,25 @@ the same to the last bit wherever blocks end.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lockstep.core.parts import key_of
+from lockstep.core.trees import key_of
 from lockstep.core.types import Array
 from lockstep.engine.block import Output
 
 COUNT = np.dtype(np.int32)  # of flags
+
+
+@runtime_checkable
+class Summing(Protocol):
+    """An info that lists what is added up over the updates of a draw, by the names of its fields."""
+
+    @property
+    def summed(self) -> tuple[str, ...]: ...
 
 
 class Thinning(NamedTuple):
@@ -125,5 +133,5 @@ def counted(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 def _is_added(info: Any, path: Any, leaf: Array) -> bool:
     """Whether a leaf of the info of an update is added up over a draw. An info of a user's own may list nothing."""
-    summed = getattr(info, "summed", ())
+    summed = info.summed if isinstance(info, Summing) else ()
     return leaf.dtype == np.dtype(bool) or any(key_of(field) in summed for field in path[:1])

@@ -8,8 +8,9 @@ import jax
 import numpy as np
 
 from lockstep.core.arguments import shapes, whole
+from lockstep.core.estimator import Estimate, Estimator
 from lockstep.core.parts import part, static
-from lockstep.core.types import Array, Estimate, Estimator, Key, Position, Shape
+from lockstep.core.types import Array, Key, Position, Shape
 from lockstep.estimators.delta import Delta, delta_of
 from lockstep.estimators.mean import average, average_of
 from lockstep.estimators.samples import Pooled, Samples, mean_of, moments

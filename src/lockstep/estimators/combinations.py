@@ -9,8 +9,10 @@ import jax.random as jr
 import numpy as np
 
 from lockstep.core.arguments import is_number
-from lockstep.core.parts import is_concrete, part
-from lockstep.core.types import Array, Estimate, Estimator, Key, Position, Shape
+from lockstep.core.estimator import Estimate, Estimator
+from lockstep.core.parts import part
+from lockstep.core.trees import is_concrete
+from lockstep.core.types import Array, Key, Position, Shape
 from lockstep.estimators.samples import Pooled, as_estimator, influences, pooled, taken, with_count
 from lockstep.host.functions import Scalar, wrapped
 

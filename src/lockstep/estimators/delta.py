@@ -9,8 +9,10 @@ import jax
 import numpy as np
 
 from lockstep.core.arguments import shapes
-from lockstep.core.parts import namespace, part, static
-from lockstep.core.types import Array, Estimate, Position
+from lockstep.core.estimator import Estimate
+from lockstep.core.parts import part, static
+from lockstep.core.trees import namespace
+from lockstep.core.types import Array, Position
 from lockstep.estimators.differences import by_differences
 from lockstep.estimators.samples import Moments, Pooled, moments, pooled_moments
 from lockstep.host.black_box import BlackBox, blackbox

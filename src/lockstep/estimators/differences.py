@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from lockstep.core.parts import is_concrete, namespace
-from lockstep.core.types import Array, Estimate
+from lockstep.core.estimator import Estimate
+from lockstep.core.trees import is_concrete, namespace
+from lockstep.core.types import Array
 from lockstep.core.warnings import warn
 from lockstep.estimators.samples import Moments, moments
 

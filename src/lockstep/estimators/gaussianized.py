@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from lockstep.core.arguments import positive, whole
-from lockstep.core.parts import part, static, vectorize
-from lockstep.core.types import Array, Estimate, Estimator, Key, Position, Shape
+from lockstep.core.estimator import Estimate, Estimator
+from lockstep.core.parts import part, static
+from lockstep.core.trees import vectorize
+from lockstep.core.types import Array, Key, Position, Shape
 from lockstep.host.draws import draw_bulk
 from lockstep.host.functions import Function, Scalar, wrapped
 

@@ -7,8 +7,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from lockstep.core.parts import choose, namespace, part
-from lockstep.core.types import Array, Estimate, Estimator, Key, Position, Shape
+from lockstep.core.estimator import Estimate, Estimator
+from lockstep.core.parts import part
+from lockstep.core.trees import choose, namespace
+from lockstep.core.types import Array, Key, Position, Shape
 from lockstep.estimators.samples import (
     Moments,
     Pooled,

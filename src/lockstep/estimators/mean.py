@@ -7,8 +7,9 @@ from typing import Any
 import jax
 import numpy as np
 
+from lockstep.core.estimator import Estimate, Estimator
 from lockstep.core.parts import part
-from lockstep.core.types import Array, Estimate, Estimator, Key, Position, Shape
+from lockstep.core.types import Array, Key, Position, Shape
 from lockstep.estimators.samples import (
     Moments,
     Pooled,

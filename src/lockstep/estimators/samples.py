@@ -11,8 +11,9 @@ import numpy as np
 
 from lockstep.core.adopt import adopted
 from lockstep.core.arguments import is_array, shapes, whole
+from lockstep.core.estimator import Estimate, Estimator
 from lockstep.core.parts import part, static
-from lockstep.core.types import Array, Estimate, Estimator, Key, Position, Shape
+from lockstep.core.types import Array, Key, Position, Shape
 from lockstep.host.black_box import BlackBox, see_sample
 from lockstep.host.draws import draw_bulk, draw_each
 from lockstep.host.functions import Function, Scalar, arity, call_checked, wrapped

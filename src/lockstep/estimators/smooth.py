@@ -6,8 +6,9 @@ from typing import Any
 
 import jax
 
+from lockstep.core.estimator import Estimate, Estimator
 from lockstep.core.parts import part
-from lockstep.core.types import Array, Estimate, Estimator, Key, Position, Shape
+from lockstep.core.types import Array, Key, Position, Shape
 from lockstep.estimators.delta import Delta, delta_of
 from lockstep.estimators.samples import Pooled, Samples, influences_of_singles, is_boxed, samples_of
 from lockstep.host.boxes import called_back

@@ -9,8 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from lockstep.core.arguments import real_numbers, whole
+from lockstep.core.estimator import Estimate, Estimator
 from lockstep.core.parts import part, static
-from lockstep.core.types import Array, Estimate, Estimator, Key, Position, Shape
+from lockstep.core.types import Array, Key, Position, Shape
 from lockstep.estimators.mean import average
 from lockstep.estimators.samples import moments
 from lockstep.host.functions import Scalar, wrapped

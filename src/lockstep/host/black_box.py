@@ -11,7 +11,8 @@ import jax
 import numpy as np
 
 from lockstep.core.arguments import is_array, shapes
-from lockstep.core.parts import is_alike, is_concrete, is_key, part, static
+from lockstep.core.parts import part, static
+from lockstep.core.trees import is_alike, is_concrete, is_key
 from lockstep.host.call import calling, is_generator, sampling
 from lockstep.host.callback import on_host
 from lockstep.host.callee import Callee

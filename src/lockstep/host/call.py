@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from lockstep.core.parts import is_concrete, is_key
+from lockstep.core.trees import is_concrete, is_key
 from lockstep.host.callee import Callee
 from lockstep.host.generator import RandomKey
 from lockstep.host.scope import outside

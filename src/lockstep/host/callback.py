@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lockstep.core.parts import is_concrete
+from lockstep.core.trees import is_concrete
 from lockstep.host.generator import own_generator
 
 LEAST = 4  # of a batch that are worth a thread

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from lockstep.core.parts import is_key
+from lockstep.core.foreign import name_of
+from lockstep.core.trees import is_key
 from lockstep.host.generator import RandomKey
 
 GENERATORS = (np.random.Generator, "Generator", "np.random.Generator", "numpy.random.Generator")
@@ -80,4 +81,4 @@ class Callee:
         return self.function
 
     def __repr__(self) -> str:
-        return getattr(self.function, "__name__", repr(self.function))
+        return name_of(self.function)

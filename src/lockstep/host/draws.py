@@ -10,8 +10,9 @@ import jax.random as jr
 import numpy as np
 
 from lockstep.core.arguments import shapes
-from lockstep.core.parts import is_concrete, vectorize
+from lockstep.core.trees import is_concrete, vectorize
 from lockstep.core.types import Key, Shape
+from lockstep.host.functions import Function
 from lockstep.host.generator import RandomKey
 
 
@@ -59,4 +60,4 @@ def require_random(draws: Any, key: Any, function: Any) -> Any:
 
 
 def _name(function: Any) -> str:
-    return getattr(function, "name", "draw")
+    return function.name if isinstance(function, Function) else "draw"

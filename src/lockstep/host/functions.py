@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from lockstep.core.arguments import is_array, shapes
-from lockstep.core.parts import is_concrete, is_key, part, set_field, show, static
+from lockstep.core.parts import part, set_field, show, static
+from lockstep.core.trees import is_concrete, is_key
+from lockstep.core.types import Key, Position, Shape
 from lockstep.host.black_box import BlackBox
 from lockstep.host.callee import FOR_NUMBERS
 from lockstep.host.generator import RandomKey
@@ -103,13 +105,20 @@ def arity(function: Any) -> int:
     return sum(p.kind in positional and p.default is p.empty for p in parameters)
 
 
+@runtime_checkable
+class Noisy(Protocol):
+    """A part, of a user's own or not: what draws noise for itself is no plain function."""
+
+    def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any: ...
+
+
 def as_function(function: Any, name: str) -> Any:
     """Wrap a user's callable once, so that it is a pytree node whose data are leaves; parts stay as they are."""
     if not callable(function):
         raise TypeError(f"{name} must be a function, not {function!r}")
     if isinstance(function, type):
         raise TypeError(f"{name} must be a function, not the class {function.__name__}; give an instance of it")
-    if callable(getattr(function, "noise", None)):
+    if isinstance(function, Noisy):
         raise TypeError(f"{name} must be a function, not {function!r}; are the arguments in the right order?")
     if jax.tree_util.all_leaves([function]):
         return jax.tree_util.Partial(function)

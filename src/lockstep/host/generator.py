@@ -11,7 +11,7 @@ import jax
 import jax.random as jr
 import numpy as np
 
-from lockstep.core.parts import is_key
+from lockstep.core.trees import is_key
 
 
 class _Level(threading.local):

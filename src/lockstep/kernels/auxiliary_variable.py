@@ -6,8 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from lockstep.core.parts import choose, part, static
-from lockstep.core.types import Array, Evaluation, Key, Position, Proposal, Shape
+from lockstep.core.evaluation import Evaluation
+from lockstep.core.parts import part, static
+from lockstep.core.proposal import Proposal
+from lockstep.core.trees import choose
+from lockstep.core.types import Array, Key, Position, Shape
 from lockstep.host.boxes import returning
 from lockstep.host.draws import draw_each
 from lockstep.host.functions import Function, Scalar, arity, wrapped

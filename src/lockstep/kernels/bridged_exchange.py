@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lockstep.core.arguments import whole
-from lockstep.core.types import Proposal
+from lockstep.core.proposal import Proposal
 from lockstep.host.boxes import returning
 from lockstep.host.functions import Function, wrapped
 from lockstep.kernels.exchange import posterior_of, randomized_by

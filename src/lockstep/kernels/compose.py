@@ -12,8 +12,10 @@ import numpy as np
 
 from lockstep.core.adopt import adopted
 from lockstep.core.arguments import real_numbers
-from lockstep.core.parts import choose, is_alike, is_concrete, part, set_field, static
-from lockstep.core.types import Array, Kernel, Key, Memory, Position, Shape, State
+from lockstep.core.kernel import Kernel, State
+from lockstep.core.parts import part, set_field, static
+from lockstep.core.trees import choose, is_alike, is_concrete
+from lockstep.core.types import Array, Key, Memory, Position, Shape
 
 
 @part

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+from lockstep.core.kernel import Kernel
 from lockstep.core.parts import part
-from lockstep.core.types import Kernel, Position
+from lockstep.core.types import Position
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.subsampling.scatter import Scattered
 

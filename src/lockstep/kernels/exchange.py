@@ -6,7 +6,9 @@ from typing import Any
 
 from lockstep.core.arguments import whole
 from lockstep.core.parts import part
-from lockstep.core.types import Array, Position, Proposal, Randomization
+from lockstep.core.proposal import Proposal
+from lockstep.core.randomization import Randomization
+from lockstep.core.types import Array, Position
 from lockstep.host.boxes import returning
 from lockstep.host.functions import Function, Scalar, Wrapped, wrapped
 from lockstep.kernels.metropolis_hastings import MetropolisHastings

@@ -10,8 +10,12 @@ import jax.random as jr
 import numpy as np
 
 from lockstep.core.adopt import adopted
-from lockstep.core.parts import choose, is_alike, part, set_field
-from lockstep.core.types import Info, Kernel, Key, Noise, Position, Proposal, Ratio, Shape, State
+from lockstep.core.kernel import Info, Kernel, Noise, State
+from lockstep.core.parts import part, set_field
+from lockstep.core.proposal import Proposal
+from lockstep.core.ratio import Ratio
+from lockstep.core.trees import choose, is_alike
+from lockstep.core.types import Key, Position, Shape
 
 
 @part

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lockstep.core.types import Proposal
+from lockstep.core.proposal import Proposal
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.ratios import Estimated
 from lockstep.ratios.rules import plug_in

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 
 from lockstep.core.arguments import flag
-from lockstep.core.parts import choose, part
-from lockstep.core.types import Array, Position, Proposal
+from lockstep.core.parts import part
+from lockstep.core.proposal import Proposal
+from lockstep.core.trees import choose
+from lockstep.core.types import Array, Position
 from lockstep.estimators import log_mean_exp, two_sided as make_two_sided
 from lockstep.host.boxes import returning
 from lockstep.host.functions import Function, Scalar, wrapped

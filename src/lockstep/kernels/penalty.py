@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lockstep.core.arguments import flag
-from lockstep.core.types import Proposal
+from lockstep.core.proposal import Proposal
 from lockstep.estimators.samples import as_estimator
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.ratios import Estimated

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from lockstep.core.types import Proposal, Randomization
+from lockstep.core.proposal import Proposal
+from lockstep.core.randomization import Randomization
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.ratios import Carried, Exactly, Randomized
 

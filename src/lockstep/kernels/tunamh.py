@@ -11,7 +11,8 @@ from lockstep.core.adopt import adopted
 from lockstep.core.arguments import positive
 from lockstep.core.parts import part, static
 from lockstep.core.precision import canonical, double_precision
-from lockstep.core.types import Array, Position, Proposal
+from lockstep.core.proposal import Proposal
+from lockstep.core.types import Array, Position
 from lockstep.estimators.subsample import Subsample, Unfitted, subsample as subsample_estimator
 from lockstep.kernels.delayed import Delayed
 from lockstep.kernels.metropolis_hastings import MetropolisHastings

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from lockstep.core.arguments import is_array
-from lockstep.core.parts import is_concrete
+from lockstep.core.trees import is_concrete
 from lockstep.core.types import Array, Shape
 
 

@@ -11,7 +11,8 @@ import numpy as np
 from jax.scipy.special import gammaln
 
 from lockstep.core.arguments import real_numbers
-from lockstep.core.parts import is_concrete, part, set_field
+from lockstep.core.parts import part, set_field
+from lockstep.core.trees import is_concrete
 from lockstep.core.types import Array, Key
 from lockstep.models.arguments import data_like, parameters
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ import jax.random as jr
 import numpy as np
 
 from lockstep.core.arguments import flag, whole
-from lockstep.core.parts import is_concrete
+from lockstep.core.trees import is_concrete
 from lockstep.core.types import Array, Key
 from lockstep.host.callback import on_host
 from lockstep.models.arguments import parameters
@@ -129,7 +130,7 @@ class ERGM:
             return term
         values = term.values
         if isinstance(values, str):
-            held = [graph.nodes[node].get(values) for node in graph] if hasattr(graph, "nodes") else [None]
+            held = [graph.nodes[node].get(values) for node in graph] if _is_networkx(graph) else [None]
             if any(value is None for value in held):
                 raise ValueError(
                     f"terms of ERGM: homophily({values}) needs the attribute {values!r} of every node; give a networkx "
@@ -153,8 +154,13 @@ class ERGM:
         return np.array([term.code for term in self.terms]), decay.astype(np.int64), powers, is_same
 
 
+def _is_networkx(graph: Any) -> bool:
+    """Whether a graph is one of networkx, which is not loaded to tell: who has one has loaded it."""
+    return "networkx" in sys.modules and isinstance(graph, sys.modules["networkx"].Graph)
+
+
 def _is_directed(graph: Any) -> bool:
-    if hasattr(graph, "is_directed"):
+    if _is_networkx(graph):
         return bool(graph.is_directed())
     if graph is None:
         return False
@@ -171,7 +177,7 @@ def _matrix(graph: Any) -> np.ndarray:
 
 def adjacency(graph: Any, is_directed: bool) -> np.ndarray:
     """The adjacency matrix of a graph, refused if there are self-loops, missing entries, or others than 0 and 1."""
-    if hasattr(graph, "is_multigraph"):
+    if _is_networkx(graph):
         import networkx
 
         if graph.is_multigraph():

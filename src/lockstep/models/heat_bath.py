@@ -11,8 +11,9 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
+from lockstep.core.kernel import Kernel, State
 from lockstep.core.parts import part, static
-from lockstep.core.types import Array, Kernel, Key, Position, Shape, State
+from lockstep.core.types import Array, Key, Position, Shape
 from lockstep.models.lattice import colours_of, neighbour_sum
 
 LEVELS = 9  # a spin has at most four neighbours: their sum is -4, ..., 4

@@ -10,7 +10,8 @@ import jax.random as jr
 import numpy as np
 
 from lockstep.core.arguments import real_numbers, whole
-from lockstep.core.parts import is_concrete, part, set_field, static
+from lockstep.core.parts import part, set_field, static
+from lockstep.core.trees import is_concrete
 from lockstep.core.types import Array, Key
 from lockstep.host.callback import on_host
 from lockstep.models import lattice

@@ -10,8 +10,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lockstep.core.parts import is_concrete
 from lockstep.core.precision import double_precision
+from lockstep.core.trees import is_concrete
 from lockstep.core.types import Array
 from lockstep.host.callback import on_host
 

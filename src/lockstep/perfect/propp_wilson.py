@@ -12,9 +12,10 @@ import numpy as np
 
 from lockstep.core.adopt import adopted
 from lockstep.core.arguments import whole
-from lockstep.core.parts import is_alike, is_concrete
+from lockstep.core.kernel import Kernel
 from lockstep.core.precision import canonical
-from lockstep.core.types import Array, Kernel, Key, Position
+from lockstep.core.trees import is_alike, is_concrete
+from lockstep.core.types import Array, Key, Position
 from lockstep.perfect.draw import PerfectDraw, precision_of, require
 
 

@@ -8,8 +8,10 @@ import numpy as np
 
 from lockstep.core.adopt import adopted
 from lockstep.core.arguments import shapes
-from lockstep.core.parts import is_named, part, set_field, static
-from lockstep.core.types import Array, Key, Position, Proposal, Shape
+from lockstep.core.parts import part, set_field, static
+from lockstep.core.proposal import Proposal
+from lockstep.core.trees import is_named
+from lockstep.core.types import Array, Key, Position, Shape
 
 
 @part

@@ -10,8 +10,10 @@ import jax.random as jr
 import jax.scipy.linalg
 import numpy as np
 
-from lockstep.core.parts import is_concrete, namespace, part, set_field
-from lockstep.core.types import Array, Key, Position, Proposal, Shape
+from lockstep.core.parts import part, set_field
+from lockstep.core.proposal import Proposal
+from lockstep.core.trees import is_concrete, namespace
+from lockstep.core.types import Array, Key, Position, Shape
 from lockstep.proposals.scales import numbers_like
 
 

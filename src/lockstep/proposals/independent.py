@@ -11,8 +11,10 @@ import numpy as np
 
 from lockstep.core.arguments import shapes
 from lockstep.core.flat import flatten, require_floating, size, unflatten
-from lockstep.core.parts import is_alike, is_concrete, is_floating, namespace, part, set_field, static, vectorize
-from lockstep.core.types import Array, Key, Position, Proposal, Shape
+from lockstep.core.parts import part, set_field, static
+from lockstep.core.proposal import Proposal
+from lockstep.core.trees import is_alike, is_concrete, is_floating, namespace, vectorize
+from lockstep.core.types import Array, Key, Position, Shape
 from lockstep.host.draws import require_random
 from lockstep.host.functions import Function, Scalar
 from lockstep.proposals.layout import laid_out, require_layout, require_order

@@ -9,8 +9,10 @@ import jax.random as jr
 
 from lockstep.core.arguments import is_number, positive
 from lockstep.core.flat import flatten, size, unflatten
-from lockstep.core.parts import is_concrete, namespace, part, set_field, static
-from lockstep.core.types import Array, Key, Position, Proposal, Shape
+from lockstep.core.parts import part, set_field, static
+from lockstep.core.proposal import Proposal
+from lockstep.core.trees import is_concrete, namespace
+from lockstep.core.types import Array, Key, Position, Shape
 from lockstep.proposals.independent import Candidate, require_fit
 from lockstep.proposals.layout import LEAVES, laid_out, require_order
 from lockstep.proposals.scales import (

@@ -12,7 +12,7 @@ import numpy as np
 
 from lockstep.core.arguments import shapes
 from lockstep.core.flat import require_size, size
-from lockstep.core.parts import key_of
+from lockstep.core.trees import key_of
 from lockstep.core.types import Array, Position, Shape
 
 LEAVES = "leaves"

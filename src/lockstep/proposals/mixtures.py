@@ -9,7 +9,8 @@ import jax.scipy.special
 
 from lockstep.core.flat import flatten, require_floating, size, unflatten
 from lockstep.core.parts import part
-from lockstep.core.types import Array, Key, Position, Proposal, Shape
+from lockstep.core.proposal import Proposal
+from lockstep.core.types import Array, Key, Position, Shape
 from lockstep.proposals.independent import Candidate
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from lockstep.core.arguments import real_numbers
 from lockstep.core.flat import flatten
-from lockstep.core.parts import is_concrete
+from lockstep.core.trees import is_concrete
 from lockstep.core.types import Array, Key, Shape
 from lockstep.proposals.layout import by_name
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from lockstep.core.flat import require_floating, size, unflatten
 from lockstep.core.parts import part, set_field, static
-from lockstep.core.types import Array, Key, Position, Proposal, Shape
+from lockstep.core.proposal import Proposal
+from lockstep.core.types import Array, Key, Position, Shape
 from lockstep.proposals.layout import LEAVES, laid_out, require_layout, require_order
 from lockstep.proposals.scales import as_factor, best_walk, first_of, normal_fit, scale_of, stretch
 

@@ -5,7 +5,8 @@ anew for each candidate and made a log ratio by one of the `rules`, `Randomized`
 `involutions` lead the way back, or `Universal`.
 """
 
-from lockstep.core.types import Randomization, Ratio
+from lockstep.core.randomization import Randomization
+from lockstep.core.ratio import Ratio
 from lockstep.ratios import involutions, rules
 from lockstep.ratios.carried import Carried, Exactly, Noisily
 from lockstep.ratios.estimated import Estimated

@@ -12,7 +12,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lockstep.core.types import Array, Position, describe, one_of
+from lockstep.core.trees import describe, one_of
+from lockstep.core.types import Array, Position
 
 MOST_ROWS = 4096  # that are looked at before a run
 MOST_ARRIVALS = 1e8  # of an update; a bound that asks for more would never come to an end

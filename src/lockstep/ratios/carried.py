@@ -10,8 +10,11 @@ import jax.numpy as jnp
 
 from lockstep.core.adopt import adopted
 from lockstep.core.arguments import is_number
-from lockstep.core.parts import is_concrete, is_floating, part, set_field
-from lockstep.core.types import Array, Decision, Evaluation, Key, Memory, Position, Probed, Ratio, Shape, is_no_ratio
+from lockstep.core.evaluation import Evaluation
+from lockstep.core.parts import part, set_field
+from lockstep.core.ratio import Decision, Probed, Ratio, is_no_ratio
+from lockstep.core.trees import is_concrete, is_floating
+from lockstep.core.types import Array, Key, Memory, Position, Shape
 from lockstep.host.draws import draw_each
 from lockstep.host.functions import Function, Scalar, wrapped
 from lockstep.ratios.probes import some_candidates

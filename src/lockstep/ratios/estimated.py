@@ -9,21 +9,11 @@ import jax
 import numpy as np
 
 from lockstep.core.adopt import adopted
+from lockstep.core.estimator import Estimator, estimated
 from lockstep.core.parts import part, set_field
-from lockstep.core.types import (
-    Array,
-    Decision,
-    Estimator,
-    Key,
-    Memory,
-    Position,
-    Probed,
-    Ratio,
-    Rule,
-    Shape,
-    estimated,
-    is_no_ratio,
-)
+from lockstep.core.ratio import Decision, Probed, Ratio, is_no_ratio
+from lockstep.core.rule import Rule
+from lockstep.core.types import Array, Key, Memory, Position, Shape
 from lockstep.estimators.samples import as_estimator
 
 

@@ -9,8 +9,10 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from lockstep.core.parts import is_floating, part, static
-from lockstep.core.types import Array, Involution, Key, Position, Randomization, Shape
+from lockstep.core.parts import part, static
+from lockstep.core.randomization import Involution, Randomization
+from lockstep.core.trees import is_floating
+from lockstep.core.types import Array, Key, Position, Shape
 from lockstep.host.draws import draw_each
 from lockstep.host.functions import Function, Scalar
 from lockstep.ratios.randomizations import simulated, within

@@ -14,8 +14,10 @@ from jax.flatten_util import ravel_pytree
 
 from lockstep.core.adopt import adopted
 from lockstep.core.arguments import real_numbers, shapes
-from lockstep.core.parts import is_alike, is_concrete, is_floating, namespace, part, set_field, static
-from lockstep.core.types import Array, Involution, Position, describe, one_of
+from lockstep.core.parts import part, set_field, static
+from lockstep.core.randomization import Involution
+from lockstep.core.trees import describe, is_alike, is_concrete, is_floating, namespace, one_of
+from lockstep.core.types import Array, Position
 from lockstep.host.boxes import boxes
 from lockstep.host.functions import Function, arity, wrapped
 

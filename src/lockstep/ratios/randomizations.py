@@ -9,8 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from lockstep.core.arguments import is_array, shapes
-from lockstep.core.parts import choose, is_alike, is_key, part, set_field
-from lockstep.core.types import Array, Key, Position, Randomization, Shape
+from lockstep.core.parts import part, set_field
+from lockstep.core.randomization import Randomization
+from lockstep.core.trees import choose, is_alike, is_key
+from lockstep.core.types import Array, Key, Position, Shape
 from lockstep.host.draws import draw_each, require_random
 from lockstep.host.functions import Function, Scalar, wrapped
 from lockstep.host.generator import RandomKey

@@ -10,8 +10,11 @@ import jax.random as jr
 import numpy as np
 
 from lockstep.core.adopt import adopted
-from lockstep.core.parts import FLAG, choose, part, set_field
-from lockstep.core.types import Array, Decision, Key, Memory, Position, Probed, Randomization, Ratio, Shape, is_no_ratio
+from lockstep.core.parts import part, set_field
+from lockstep.core.randomization import Randomization
+from lockstep.core.ratio import Decision, Probed, Ratio, is_no_ratio
+from lockstep.core.trees import FLAG, choose
+from lockstep.core.types import Array, Key, Memory, Position, Shape
 from lockstep.ratios.probes import PROBES, some_candidates
 
 

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from lockstep.core.parts import choose, part
-from lockstep.core.types import Array, Estimate, Estimator, Rule
+from lockstep.core.estimator import Estimate, Estimator
+from lockstep.core.parts import part
+from lockstep.core.rule import Rule
+from lockstep.core.trees import choose
+from lockstep.core.types import Array
 
 __all__ = [
     "Corrected",

@@ -8,8 +8,10 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 
+from lockstep.core.evaluation import Evaluation
 from lockstep.core.parts import part, static
-from lockstep.core.types import Array, Evaluation, Key, Position, Randomization, Shape
+from lockstep.core.randomization import Randomization
+from lockstep.core.types import Array, Key, Position, Shape
 from lockstep.estimators.subsample import Subsample
 from lockstep.ratios.bound_check import is_asymmetric, is_broken, is_usable, require_bound, watched_row
 from lockstep.subsampling.rows import draw_indices

@@ -10,20 +10,11 @@ import jax.random as jr
 import numpy as np
 
 from lockstep.core.arguments import positive
-from lockstep.core.parts import choose, namespace, part, set_field
-from lockstep.core.types import (
-    Array,
-    Decision,
-    Estimator,
-    Key,
-    Memory,
-    Position,
-    Probed,
-    Ratio,
-    Shape,
-    estimated,
-    is_no_ratio,
-)
+from lockstep.core.estimator import Estimator, estimated
+from lockstep.core.parts import part, set_field
+from lockstep.core.ratio import Decision, Probed, Ratio, is_no_ratio
+from lockstep.core.trees import choose, namespace
+from lockstep.core.types import Array, Key, Memory, Position, Shape
 from lockstep.estimators.samples import as_estimator
 
 

@@ -20,10 +20,10 @@ import numpy as np
 from lockstep.chains.groups import STOP, run_all
 from lockstep.chains.interrupt import Stop, stopped
 from lockstep.chains.outcome import Outcome
-from lockstep.chains.pool import processors
 from lockstep.chains.prepare import make_task
 from lockstep.chains.task import Task
 from lockstep.core.arguments import flag, path_of
+from lockstep.core.foreign import processors
 from lockstep.core.progress import Progress
 from lockstep.engine.totals import Totals, together
 from lockstep.results.run import Run

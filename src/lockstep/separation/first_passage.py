@@ -15,7 +15,7 @@ from lockstep.chains.starts import initial_states
 from lockstep.core.arguments import MOST_SEED, whole
 from lockstep.core.precision import canonical, double_precision
 from lockstep.core.progress import Progress
-from lockstep.core.types import one_of
+from lockstep.core.trees import one_of
 from lockstep.coupling.common_noise import Shadowed
 from lockstep.engine.bad_ratios import explain
 from lockstep.engine.block import CELL, block_noise, take

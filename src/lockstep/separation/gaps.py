@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lockstep.core.types import Estimate, Rule
+from lockstep.core.estimator import Estimate
+from lockstep.core.rule import Rule
 from lockstep.separation.groups import common, groups_of, shapes_of
 from lockstep.separation.replicates import ROUNDING, Cumulants, Replicates
 from lockstep.separation.scores import kurtosis_of, normal_scores

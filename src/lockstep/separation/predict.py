@@ -9,7 +9,8 @@ import numpy as np
 
 from lockstep.core.adopt import adopted
 from lockstep.core.arguments import MOST_SEED, positive, require_run, whole
-from lockstep.core.types import Kernel, Position
+from lockstep.core.kernel import Kernel
+from lockstep.core.types import Position
 from lockstep.core.warnings import warn
 from lockstep.coupling.common_noise import Pair
 from lockstep.kernels.compose import Cycle

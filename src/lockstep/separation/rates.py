@@ -7,9 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lockstep.core.estimator import Estimate, Estimator
 from lockstep.core.parts import part
 from lockstep.core.precision import double_precision
-from lockstep.core.types import Array, Estimate, Estimator, Rule
+from lockstep.core.rule import Rule
+from lockstep.core.types import Array
 from lockstep.estimators.combinations import halves, two_sided
 from lockstep.ratios.rules import RULES, corrected
 from lockstep.separation.gaps import GRID, Gaps, measure_gaps

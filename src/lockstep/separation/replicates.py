@@ -9,8 +9,10 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
+from lockstep.core.estimator import Estimate, Estimator
 from lockstep.core.precision import canonical, double_precision
-from lockstep.core.types import Array, Estimate, Estimator, Key, Position, Proposal
+from lockstep.core.proposal import Proposal
+from lockstep.core.types import Array, Key, Position
 from lockstep.coupling.common_noise import have_equal_values
 from lockstep.estimators.samples import influences, pooled, taken
 from lockstep.host.boxes import called_back

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lockstep.core.types import Estimator
+from lockstep.core.estimator import Estimator
 from lockstep.separation.replicates import ROUNDING, Replicates
 from lockstep.separation.tails import HEAVY, tail_of_squares
 

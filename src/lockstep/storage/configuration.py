@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lockstep.storage.fingerprint_noise import noise_fingerprint
-from lockstep.storage.fingerprint_owner import package_version
-from lockstep.storage.fingerprint_walk import Walk
+from lockstep.storage.fingerprint.noise import noise_fingerprint
+from lockstep.storage.fingerprint.owner import package_version
+from lockstep.storage.fingerprint.walk import Walk
 
 CODE, NOISE, INTERNALS, OPAQUE, PACKAGES = "code", "noise", "internals", "cannot be compared", "packages"
 # Compared otherwise: objects of packages hold caches and memory that was never set, so that only results can tell.

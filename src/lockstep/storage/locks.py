@@ -17,7 +17,8 @@ from lockstep.storage.errors import DamagedError, LockedError, StorageError
 
 NAME = "lock"
 PATIENCE = 0.5  # seconds: one who only looks holds the lock for a moment
-TAKEN = (errno.EACCES, errno.EAGAIN, errno.EWOULDBLOCK, getattr(errno, "EDEADLOCK", errno.EAGAIN))
+NO_LINK = getattr(os, "O_NOFOLLOW", 0)  # not on every system
+TAKEN = (errno.EACCES, errno.EAGAIN, errno.EWOULDBLOCK, errno.EDEADLK)
 
 _held: set[int] = set()
 
@@ -46,7 +47,7 @@ class Lock:
         if self.path.exists():
             require_file(self.path)
         try:
-            self.descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
+            self.descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | NO_LINK, 0o666)
         except OSError as error:
             raise StorageError(f"{self.path} cannot be written ({error.strerror or error})") from error
         until = time.monotonic() + PATIENCE
@@ -87,7 +88,7 @@ def is_locked(directory: Path) -> bool:
     """Whether somebody is writing to a directory."""
     try:
         require_file(directory / NAME)
-        descriptor = os.open(directory / NAME, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+        descriptor = os.open(directory / NAME, os.O_RDONLY | NO_LINK)
     except (OSError, DamagedError):
         return False
     try:

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from lockstep.core.parts import is_key
+from lockstep.core.trees import is_key
 from lockstep.engine.block import Output
 from lockstep.engine.totals import Totals
 from lockstep.storage import structure

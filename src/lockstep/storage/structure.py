@@ -8,8 +8,8 @@ from typing import Any
 
 import jax
 
-from lockstep.core.parts import is_named, key_of
-from lockstep.core.types import Info
+from lockstep.core.kernel import Info
+from lockstep.core.trees import is_named, key_of
 from lockstep.coupling.common_noise import CoupledInfo, Pair, ShadowedInfo
 
 LEAF = "array"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import importlib.metadata
-import os
 import platform
 from pathlib import Path
 
 import jax
 import numpy as np
 
+from lockstep.core.foreign import processors
 from lockstep.core.version import __version__
 
 
@@ -32,5 +32,4 @@ def processor() -> str:
         name = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), name)
     except OSError:
         pass
-    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return f"{count} × {name or platform.machine()}"
+    return f"{processors()} × {name or platform.machine()}"

@@ -11,7 +11,8 @@ import numpy as np
 from lockstep.core.flat import flatten, require_floating, size, unflatten
 from lockstep.core.precision import canonical, double_precision
 from lockstep.core.progress import Progress
-from lockstep.core.types import Array, Position, describe
+from lockstep.core.trees import describe
+from lockstep.core.types import Array, Position
 from lockstep.host.functions import Scalar, wrapped
 from lockstep.subsampling.prior import prior_of, require_order
 from lockstep.subsampling.rows import Rows, as_rows

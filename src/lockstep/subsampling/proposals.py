@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lockstep.core.adopt import adopted
-from lockstep.core.types import Proposal
+from lockstep.core.proposal import Proposal
 from lockstep.core.warnings import warn
 from lockstep.proposals import CrankNicolson, IndependentNormal, IndependentStudent
 from lockstep.proposals.layout import LEAVES

@@ -12,8 +12,9 @@ import jax.random as jr
 import numpy as np
 
 from lockstep.core.arguments import is_array, shapes
-from lockstep.core.parts import Settled, is_key, part, static
+from lockstep.core.parts import part, static
 from lockstep.core.precision import double_precision
+from lockstep.core.trees import Settled, is_key
 from lockstep.core.types import Array, Key, Shape
 from lockstep.host.callback import on_host
 

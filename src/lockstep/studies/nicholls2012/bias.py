@@ -13,9 +13,11 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
+from lockstep.core.estimator import Estimate, Estimator
 from lockstep.core.parts import part
 from lockstep.core.precision import double_precision
-from lockstep.core.types import Array, Estimate, Estimator, Key, Position, Rule, Shape
+from lockstep.core.rule import Rule
+from lockstep.core.types import Array, Key, Position, Shape
 from lockstep.coupling.common_noise import Coupled
 from lockstep.kernels import penalty
 from lockstep.kernels.metropolis_hastings import MetropolisHastings

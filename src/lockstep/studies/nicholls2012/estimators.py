@@ -16,8 +16,9 @@ import numpy as np
 from numpy.polynomial import chebyshev
 from scipy import special
 
+from lockstep.core.estimator import Estimate, Estimator
 from lockstep.core.parts import part
-from lockstep.core.types import Array, Estimate, Estimator, Key, Position, Shape
+from lockstep.core.types import Array, Key, Position, Shape
 from lockstep.estimators.samples import Pooled
 from lockstep.studies.nicholls2012.model import difference
 

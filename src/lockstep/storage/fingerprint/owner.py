@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import lockstep
+from lockstep.core.foreign import attribute
 
 OWN = str(Path(lockstep.__file__).parent)
 PARTS = ("/site-packages/", "/dist-packages/")
@@ -21,7 +22,7 @@ MODEL = "the model"  # a script, a notebook, or the file of the command line: on
 @functools.cache
 def _installed_roots() -> tuple[str, ...]:
     paths = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
-    paths += [*getattr(site, "getsitepackages", list)(), site.getusersitepackages()]
+    paths += [*site.getsitepackages(), site.getusersitepackages()]
     return tuple({f"{Path(path).resolve()}/" for path in paths if path})
 
 
@@ -43,16 +44,21 @@ def is_users_function(function: types.FunctionType) -> bool:
     return is_users_module(module_name(function)) if file.startswith("<") else not is_installed_file(file)
 
 
+def is_followed(value: Any) -> bool:
+    """Whether a value is a function of the user's."""
+    return isinstance(value, types.FunctionType) and is_users_function(value)
+
+
 def is_users_module(name: str) -> bool:
     """Whether a module is the user's; one that is not loaded here came by value, from a program of the user's."""
     top = name.partition(".")[0]
     if top in sys.builtin_module_names or (top in sys.stdlib_module_names and top != "__main__"):
         return False
-    file = getattr(sys.modules.get(name), "__file__", None)
+    file = attribute(sys.modules.get(name), "__file__")
     if file is not None:
         return not is_installed_file(str(file))
     # A package without a file is a namespace; a module without one was typed in.
-    places = list(getattr(sys.modules.get(name), "__path__", ()))
+    places = list(attribute(sys.modules.get(name), "__path__", ()))
     return not any(is_installed_file(f"{place}/x") for place in places)
 
 
@@ -73,7 +79,7 @@ def package_of(value: Any) -> str:
     elif isinstance(value, types.ModuleType):
         module = value.__name__
     else:
-        module = str(getattr(value, "__module__", None) or type(value).__module__ or "")
+        module = str(attribute(value, "__module__") or type(value).__module__ or "")
     top = module.partition(".")[0]
     return "" if top in sys.stdlib_module_names or top in ("", "__main__", "lockstep") else top
 
@@ -85,7 +91,7 @@ def package_version(package: str) -> str:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         pass
-    if version := getattr(sys.modules.get(package), "__version__", None):
+    if version := attribute(sys.modules.get(package), "__version__"):
         return str(version)
     names = importlib.metadata.packages_distributions().get(package, [])
     return importlib.metadata.version(names[0]) if names else "unknown"

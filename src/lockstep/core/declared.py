@@ -1,0 +1,73 @@
+"""What the bases of all parts declare.
+
+A base declares all that other parts may ask of one of its kind: the methods that it must have, which are abstract, and
+whatever it may have, with the default and its meaning. Nothing else is looked for anywhere. A class of a user's own may
+inherit from a base, or have its methods alone: then it is adopted where it is handed over (`lockstep.core.adopt`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from lockstep.core.types import Position
+
+if TYPE_CHECKING:
+    declared = property
+else:
+
+    class declared:
+        """An attribute that a base declares, with its default: a property that a field or an attribute may replace.
+
+        (A `property` would refuse to be replaced by a field of a subclass.)
+        """
+
+        def __init__(self, default: Callable[[Any], Any]) -> None:
+            self.default, self.__doc__ = default, default.__doc__
+
+        def __get__(self, owner: Any, kind: type | None = None) -> Any:
+            return self if owner is None else self.default(owner)
+
+
+class Part(ABC):  # noqa: B024
+    """What all parts of a kernel may say of themselves."""
+
+    @declared
+    def name(self) -> str:
+        """What to call it in messages."""
+        return type(self).__name__
+
+    @declared
+    def computes_on_numpy(self) -> bool:
+        """Whether it computes with NumPy arrays as well as with JAX's; else an interpreted kernel has it compiled."""
+        return False
+
+    @declared
+    def fit(self) -> Callable[..., tuple[Any, Position]] | None:
+        """``fit(position, progress)``: what takes its place in a run, and where that begins; None: nothing to fit."""
+        return None
+
+
+class Accountable(Part):
+    """A part on which it depends whether a kernel is exact: the conditions, and what it says where they are broken."""
+
+    @declared
+    def exact_when(self) -> str | None:
+        """The conditions under which a kernel with it is exact; None: it is approximate."""
+        return None
+
+    @declared
+    def when_stuck(self) -> str | None:
+        """What helps chains that stick."""
+        return None
+
+    @declared
+    def can_be_violated(self) -> bool:
+        """Whether it can find its own promise broken."""
+        return False
+
+    @declared
+    def when_violated(self) -> str:
+        """What to say of updates at which its promise was broken; {count} and {share} tell how many."""
+        return f"{{count}} updates ({{share}}) broke a promise of {self.name}"

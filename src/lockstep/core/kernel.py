@@ -1,0 +1,111 @@
+"""The base of kernels: what an update takes, changes and tells."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lockstep.core.declared import Part, declared
+from lockstep.core.types import Array, Key, Memory, Position, Shape
+
+
+class State(NamedTuple):
+    """Where a chain is, and what its ratio remembers of that position."""
+
+    position: Position
+    memory: Memory
+
+
+class Noise(NamedTuple):
+    """Everything random in one update of `MetropolisHastings`. ``accept`` is minus an exponential variable."""
+
+    proposal: Any
+    ratio: Any
+    accept: Array
+
+
+class Info(NamedTuple):
+    """What happened in an update.
+
+    ``is_valid`` is false where the log ratio was NaN or plus infinity, which is no basis for a decision: the candidate
+    is refused (minus infinity is one: a candidate of zero density). ``is_violated`` is true where the ratio found its
+    own promise broken, such as the bound of the universal rule.
+    """
+
+    is_accepted: Array
+    log_ratio: Array
+    is_valid: Array
+    is_violated: Array = np.False_
+
+
+class Kernel(Part):
+    """A Markov kernel whose randomness is drawn first and used second."""
+
+    @abstractmethod
+    def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
+        """The noise of an array of updates; uses only the shape of ``position``."""
+
+    @abstractmethod
+    def init(self, position: Position, key: Key | None = None) -> Any:
+        """The state at ``position``, which has an attribute of that name."""
+
+    @abstractmethod
+    def move(self, state: Any, noise: Any) -> tuple[Any, Any]:
+        """One update, with all randomness given."""
+
+    def step(self, rng_key: Key, state: Any) -> tuple[Any, Any]:
+        """One update with the noise of ``rng_key``, as BlackJAX's loops call it."""
+        return self.move(state, self.noise(rng_key, state.position))
+
+    @declared
+    def exact_when(self) -> str | None:
+        """The conditions under which the kernel is exact; None for an approximate one."""
+        return None
+
+    @declared
+    def error(self) -> str | None:
+        """The order of its error, if it is approximate and that is known."""
+        return None
+
+    @declared
+    def when_stuck(self) -> str:
+        """What helps chains that stick."""
+        inner = (kernel.when_stuck for kernel in self.kernels)
+        return "; or ".join(dict.fromkeys(inner)) or "take smaller steps"
+
+    @declared
+    def kernels(self) -> Sequence[Kernel]:
+        """The kernels that it is made of."""
+        return ()
+
+    @declared
+    def applications(self) -> Sequence[float]:
+        """How often each of its kernels is applied in an update; empty if that has no meaning."""
+        return ()
+
+    @declared
+    def is_coupling(self) -> bool:
+        """Whether it moves two chains, or compares two kernels, of which the second is the one that is judged."""
+        return False
+
+    @declared
+    def is_memory_random(self) -> bool:
+        """Whether a state holds a random estimate; a kernel that does not say is taken to."""
+        return not self.kernels or any(kernel.is_memory_random for kernel in self.kernels)
+
+    @declared
+    def is_memory_shared(self) -> bool:
+        """Whether its kernels remember the same, so that a state holds it once."""
+        return False
+
+    @declared
+    def remembered(self) -> tuple[Any, ...]:
+        """What makes the memory of each kernel of one accept/reject in it, as of a ratio."""
+        return (self,)
+
+    def placed(self, position: Position) -> list[tuple[Any, Position]]:
+        """The kernels of one accept/reject that it is made of, each with its position."""
+        return [placed for kernel in self.kernels for placed in kernel.placed(position)]

@@ -1,0 +1,41 @@
+"""The base of proposals."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+from lockstep.core.declared import Part, declared
+from lockstep.core.types import Array, Key, Position, Shape
+
+
+class Proposal(Part):
+    """Proposes a candidate."""
+
+    @abstractmethod
+    def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
+        """The noise of an array of updates; uses only the shape of ``position``."""
+
+    @abstractmethod
+    def __call__(self, noise: Any, position: Position) -> tuple[Position, Array]:
+        """The candidate, and log q(candidate → position) - log q(position → candidate)."""
+
+    # Plain, for it is read at every update of coupled chains: whether the candidate does not depend on the position.
+    is_independent = False
+
+    # Plain for the same reason: whether the candidate may be the position itself with a probability above 0.
+    can_stay = True
+
+    @declared
+    def adapted(self) -> Callable[..., Any] | None:
+        """``adapted(positions, step)``: the same, fitted to positions (chains, draws, …) of the past; None: never."""
+        return None
+
+    @declared
+    def law(self) -> Callable[..., tuple[Array, Array]] | None:
+        """``law(position)``: one noise value for each possible candidate, and its probability; None: too many."""
+        return None
+
+    def require_start(self, position: Position) -> None:
+        """Refuse a start from which no candidate would be accepted."""

@@ -1,0 +1,101 @@
+"""The base of ratios, and what a ratio says of a candidate."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lockstep.core.declared import Accountable, declared
+from lockstep.core.estimator import Estimator
+from lockstep.core.proposal import Proposal
+from lockstep.core.rule import Rule
+from lockstep.core.types import Array, Key, Memory, Position, Shape
+
+
+class Decision(NamedTuple):
+    """What a ratio says of a candidate.
+
+    The whole log ratio, what to remember of the candidate if it is accepted, and whether the ratio found its own
+    promise broken.
+    """
+
+    log_ratio: Array
+    memory: Memory
+    is_violated: Array = np.False_
+
+
+class Probed(NamedTuple):
+    """What a part of a ratio gave at several candidates: words for it, the values, which are bad, what they must be."""
+
+    what: str
+    values: Array
+    is_bad: Callable[[Array], Array]
+    should: str
+
+
+def is_no_ratio(values: Array) -> Array:
+    """Which values are no basis for a decision: NaN and plus infinity."""
+    return ~(values < np.inf)
+
+
+class Ratio(Accountable):
+    """Gives the whole log ratio, and what to remember of the candidate if it is accepted."""
+
+    @abstractmethod
+    def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
+        """The noise of an array of updates; uses only the shape of ``position``."""
+
+    @abstractmethod
+    def init(self, noise: Any, position: Position) -> Memory:
+        """What to remember of the first position; ``()`` if nothing."""
+
+    @abstractmethod
+    def __call__(
+        self, noise: Any, position: Position, memory: Memory, candidate: Position, log_proposal_ratio: Array
+    ) -> Decision:
+        """The log ratio with the proposal's in it, and what to remember of the candidate."""
+
+    @declared
+    def error(self) -> str | None:
+        """The order of its error, if it is approximate and that is known."""
+        return None
+
+    def require_start(self, key: Key, proposal: Proposal, position: Position) -> None:
+        """Refuse to start where its promise is broken at some candidates."""
+
+    @declared
+    def is_memory_random(self) -> bool:
+        """Whether what it remembers is a random estimate."""
+        return True
+
+    @declared
+    def remembered(self) -> Any:
+        """What makes the memory: two ratios with the same remember the same numbers. ``()`` if nothing is."""
+        return self
+
+    @declared
+    def remembered_name(self) -> str:
+        """What to call the memory in messages: the name of the function whose value it is."""
+        return "the log density"
+
+    @declared
+    def correlation(self) -> Array | None:
+        """The correlation of successive noises; None: they are independent."""
+        return None
+
+    @declared
+    def estimator(self) -> Estimator | None:
+        """The estimator of D, if there is one."""
+        return None
+
+    @declared
+    def rule(self) -> Rule | None:
+        """The rule, if the log ratio is that of the proposal plus rule(estimate): such a ratio can be predicted."""
+        return None
+
+    def probe(self, noise: Any, position: Position, candidates: Position) -> Iterator[Probed]:
+        """What its parts give at several candidates (a leading axis), to tell which of them makes a bad ratio."""
+        return iter(())
