@@ -26,10 +26,11 @@ run: $(STAMP) ## Reproduce the paper's figures and numbers into results/ (about 
 	$(BIN)/lockstep paper
 
 test: lint ## Check the code, then run the tests (without the slow studies).
-	$(BIN)/python -m pytest -n 2 -m "not study"
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not study and not optimized"
+	LOCKSTEP_TEST_COMPILATION=users $(BIN)/python -m pytest -n 2 --dist worksteal -m "optimized and not study"
 
 study: $(STAMP) ## Run the slow studies; the paper's at full precision goes to results/full.
-	$(BIN)/python -m pytest -s -m study
+	LOCKSTEP_TEST_COMPILATION=users $(BIN)/python -m pytest -s -m study
 
 bench: $(STAMP) ## Run the benchmarks.
 	$(BIN)/python -m benchmarks

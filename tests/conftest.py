@@ -2,7 +2,11 @@
 
 import signal
 
+import compilation
 import pytest
+
+# Before any test imports JAX.
+compilation.choose()
 
 
 @pytest.fixture

@@ -43,6 +43,7 @@ def test_wrong_variants_are_rejected_with_hastings_proposals(case):
 SLOW = {"TunaMH", "Poisson product"}  # to compile
 
 
+@pytest.mark.optimized
 @pytest.mark.parametrize(
     "case", [pytest.param(case, marks=pytest.mark.study if case.name in SLOW else (), id=case.name) for case in CASES]
 )
@@ -78,6 +79,7 @@ def row_test(counts, probabilities) -> float:
     return float(stats.chisquare(counts[is_possible], expected).pvalue)
 
 
+@pytest.mark.optimized
 def test_the_frequency_test_can_fail():
     right = transition_matrix(CASES[1].make(PROPOSALS["hastings"]), STATES, CASES[1].law)
     run = ls.sample(WRONG[0].make(PROPOSALS["hastings"]), jax.numpy.array(0), draws=12_000, chains=8, seed=7)

@@ -12,6 +12,9 @@ from scipy import stats
 import lockstep as ls
 from lockstep.core.precision import canonical, double_precision
 
+# Half a million updates each: running is what takes time here.
+pytestmark = pytest.mark.optimized
+
 CHAINS, UPDATES, SIGNIFICANCE = 40_000, 12, 1e-6
 GENERATOR = np.random.default_rng(1)
 EXACT = GENERATOR.gamma(3.0, 1.0, CHAINS)

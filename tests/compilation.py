@@ -1,0 +1,28 @@
+"""How the programs of the tests are compiled: quickly, unless ``LOCKSTEP_TEST_COMPILATION`` is ``users``.
+
+Most tests run a program once on a few numbers: XLA works longer on making it fast than it then runs. Without LLVM's
+optimizations and without the emitters of fusions (both only make programs fast) compiling takes a fifth of the time.
+The arithmetic is the same IEEE arithmetic; only its order within a fused loop may differ, as it does from one processor
+to the next, so that no test may depend on it.
+
+Both are read once, when JAX is imported, so a session has one way: tests with the marker ``optimized`` run in a
+session of their own, compiled as the programs of users are, and so do the studies (see the Makefile). Programs that a
+test starts inherit the way of the session.
+"""
+
+import os
+
+VARIABLE = "LOCKSTEP_TEST_COMPILATION"
+WAYS = ("quick", "users")
+FLAGS = ("--xla_cpu_use_fusion_emitters=false", "--xla_cpu_parallel_codegen_split_count=1")
+
+
+def choose() -> None:
+    """Write the settings into the environment; JAX must not have been imported yet."""
+    way = os.environ.get(VARIABLE, WAYS[0])
+    if way not in WAYS:
+        raise ValueError(f"{VARIABLE} is {way!r}: give one of {WAYS}")
+    if way == "quick":
+        os.environ["JAX_DISABLE_MOST_OPTIMIZATIONS"] = "1"
+        given = os.environ.get("XLA_FLAGS", "").split()
+        os.environ["XLA_FLAGS"] = " ".join([*given, *(flag for flag in FLAGS if flag not in given)])
