@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 import lockstep as ls
 from lockstep import cli
 from lockstep.storage import archive
+from lockstep.storage.errors import StorageError
 
 WALK = ls.RandomWalk(1.0)
 KERNEL = ls.standard(lambda theta: -0.5 * jnp.sum(theta**2), WALK)
@@ -75,6 +76,38 @@ def test_a_report_replaces_a_link_and_leaves_its_target_alone(run, tmp_path):
         "precious.txt",
         "report.html",
     ]
+
+
+def test_what_cannot_be_written_is_told(run, tmp_path):
+    """A file in the place of a directory: of a page, of an export, of a sweep."""
+    file = tmp_path / "file"
+    file.write_text("mine")
+    writers = [
+        lambda: run.report(file / "page.html"),
+        lambda: run.to_netcdf(file / "run.nc"),
+        lambda: run.to_zarr(file / "run.zarr"),
+        lambda: ls.sweep(lambda scale: KERNEL, {"scale": [1.0]}, 0.0, draws=1, directory=file),
+    ]
+    for write in writers:
+        with pytest.raises(StorageError, match="file"):
+            write()
+    assert file.read_text() == "mine" and list(tmp_path.iterdir()) == [file]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["status", ""],
+        ["report", ""],
+        ["run", "model.py", "--out", ""],
+        ["paper", "--out", ""],
+        ["report", ".", "--out", ""],
+    ],
+    ids=" ".join,
+)
+def test_an_empty_path_of_a_command_is_not_the_directory_that_one_is_in(arguments):
+    done = CliRunner().invoke(cli.app, arguments)
+    assert done.exit_code == 2 and "an empty text is no path" in done.output.replace("\n", " ")
 
 
 def test_names_cannot_leave_the_data_of_a_page(run, tmp_path):
