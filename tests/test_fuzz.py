@@ -26,15 +26,23 @@ from hypothesis import strategies
 import lockstep as ls
 
 PACKAGE = str(Path(ls.__file__).parent)
-OURS = (TypeError, ValueError, ImportError, FloatingPointError, ls.RunDirectoryError)
+OURS = (TypeError, ValueError, ImportError, FloatingPointError, ls.RunDirectoryError, ls.perfect.PerfectSimulationError)
 
 # What an argument may be called in an error as well.
 NAMES = {
     "initial": "initial|position|start",
     "function": "function|involution",
     "positions": "positions|initial",
-    "first": "first|initial",
-    "second": "second|initial",
+    "worst": "worst|position|limit",
+    "bottom": "bottom|top|position",
+    "top": "bottom|top|position",
+    "kernel": "kernel|position",
+    "start": "start|position",
+    "states": "states|state",
+    "pairs": "pairs|calls",
+    "values": "values|sample",
+    "first": "first|initial|position|law",
+    "second": "second|initial|position|law",
 }
 
 
@@ -43,7 +51,7 @@ def log_density(theta):
 
 
 def of_row(theta, row):
-    return -0.5 * (row["y"] - theta) ** 2
+    return -0.5 * jnp.sum((row["y"] - theta) ** 2)
 
 
 def one_sample(key, position, candidate):
@@ -380,7 +388,7 @@ SLOW = {
         "separations": 10.0,
         "seed": 0,
         "progress": False,
-        "calls": 2000,
+        "calls": 400,
         "seconds": None,
         "rules": (),
         "draws": None,
@@ -459,8 +467,11 @@ def arguments_of(function):
     return {name: value.make() if isinstance(value, Later) else value for name, value in arguments.items()}
 
 
+MOST_SECONDS = 120  # of computation, far more than anything here takes
+
+
 class Hanging(Exception):
-    """Raised by the clock in what takes longer than anything here should."""
+    """Raised by the clock in what takes longer than that."""
 
 
 def on_alarm(number, frame):
@@ -469,8 +480,8 @@ def on_alarm(number, frame):
 
 def complaint(function, arguments, argument, bad):
     """What is wrong with how a bad value is met; None if it works, or is refused in words of ours."""
-    before = signal.signal(signal.SIGALRM, on_alarm)
-    signal.alarm(120)
+    before = signal.signal(signal.SIGPROF, on_alarm)
+    signal.setitimer(signal.ITIMER_PROF, MOST_SECONDS)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ls.LockstepWarning)
@@ -488,8 +499,8 @@ def complaint(function, arguments, argument, bad):
         if not re.search(rf"\b({names})s?\b", str(error)):
             return f"does not name {argument}: {error}"
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
     return None
 
 

@@ -219,7 +219,7 @@ def _require_names(make: Any, names: list[str]) -> None:
     except TypeError as error:
         raise TypeError(f"make is {make!r}; it must take the names of the grid, {', '.join(names)} ({error})") from None
     except ValueError:  # one that cannot be looked into
-        return
+        raise TypeError(f"make is {make!r}; give a function of the names of the grid, {', '.join(names)}") from None
 
 
 def _points(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
