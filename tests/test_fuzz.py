@@ -544,6 +544,16 @@ def test_bad_values_work_or_are_named(data):
     assert complaint(function, QUICK[function], argument, BAD[name]) is None, (function.__name__, argument, name)
 
 
+def test_an_object_is_refused_by_slower_functions_before_they_compute():
+    for function, arguments in SLOW.items():
+        if any(isinstance(value, Later) for value in arguments.values()) or function.__name__.startswith(
+            ("report", "to_")
+        ):
+            continue
+        for argument in arguments:
+            assert complaint(function, arguments, argument, BAD["an object"]) is None, (function.__name__, argument)
+
+
 @pytest.mark.study
 @pytest.mark.parametrize("function", SLOW, ids=lambda function: function.__name__)
 def test_slower_good_values_work(function, tmp_path, monkeypatch):

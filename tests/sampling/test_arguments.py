@@ -74,6 +74,7 @@ BAD = {
     "estimator is None; it must be what": lambda: ls.subsampling.diagnose(None, WALK, 0.0, [0.0], [[1.0]]),
     "model is None; it must be a NumPyro model": lambda: ls.interop.numpyro(None, np.zeros(3)),
     "shared is 'x'; it must be a tuple": lambda: ls.interop.numpyro(lambda x, y: None, np.zeros(3), y=3, shared="x"),
+    "rules is 3": lambda: ls.advise(NOISY, WALK, 0.0, rules=3),
     "make is <class 'int'>": lambda: ls.sweep(int, {"a": [1]}, 0.0),
     "weights is 'x'": lambda: ls.check.balance_error(np.eye(2), "x"),
 }

@@ -22,7 +22,8 @@ class Progress:
         self.total, self.what, self.begun = total, what, min(begun, total)
         self.started = self.last_line = time.monotonic()  # from here on speed is measured
         self.is_terminal = Listener().isatty()
-        self.is_shown = self.is_terminal if flag(show, "progress", is_none_allowed=True) is None else show
+        flag(show, "progress", is_none_allowed=True)
+        self.is_shown = self.is_terminal if show is None else show
         self.last_done = -1
         self.first: tuple[float, int] | None = None  # when the first block was done, which was also compiled
         self.bar: Any = None
