@@ -39,7 +39,14 @@ def options(
     """
 
 
-Directory = Annotated[Path, typer.Argument(metavar="DIR", help="The directory of a run.")]
+def as_path(text: str) -> Path:
+    """A path that is not empty: a variable of a shell that is not set would mean the directory that one is in."""
+    if not text:
+        raise typer.BadParameter("an empty text is no path; . is the directory that one is in")
+    return Path(text)
+
+
+Directory = Annotated[Path, typer.Argument(metavar="DIR", parser=as_path, help="The directory of a run.")]
 
 
 @app.command()
@@ -57,7 +64,8 @@ def run(
     warmup: Annotated[int, typer.Option(min=0, help="Updates to forget before the first draw.")] = 0,
     thin: Annotated[int, typer.Option(min=1, help="Updates for each draw.")] = 1,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="Directory of the run. Default: runs/MODEL.")
+        Path | None,
+        typer.Option("--out", metavar="DIR", parser=as_path, help="Directory of the run. Default: runs/MODEL."),
     ] = None,
     workers: Annotated[
         int | None,
@@ -151,7 +159,10 @@ def summary(directory: Directory) -> None:
 def export(
     directory: Directory,
     to: Annotated[
-        Path | None, typer.Option("--to", metavar="FILE", help="Where: FILE.nc (netCDF) or FILE.zarr. Default: DIR.nc.")
+        Path | None,
+        typer.Option(
+            "--to", metavar="FILE", parser=as_path, help="Where: FILE.nc (netCDF) or FILE.zarr. Default: DIR.nc."
+        ),
     ] = None,
 ) -> None:
     """Write a run as netCDF or Zarr, for ArviZ, xarray and others."""
@@ -169,9 +180,10 @@ def paper(
     full: Annotated[
         bool, typer.Option("--full", help="Publication precision, and the efficiency comparison (about 15 minutes).")
     ] = False,
-    out: Annotated[Path, typer.Option(help="Directory for the figures, results.json and report.html.")] = Path(
-        "results"
-    ),
+    out: Annotated[
+        Path,
+        typer.Option(metavar="DIR", parser=as_path, help="Directory for the figures, results.json and report.html."),
+    ] = Path("results"),
     seed: Annotated[int, typer.Option(min=0, help="Seed of all random numbers.")] = 0,
     m: Annotated[
         list[int] | None,
@@ -209,8 +221,11 @@ def paper(
 
 @app.command()
 def report(
-    directory: Annotated[Path, typer.Argument(help="Directory of a run.", metavar="DIR")],
-    out: Annotated[Path | None, typer.Option(help="The page to write. Default: report.html in the directory.")] = None,
+    directory: Directory,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", parser=as_path, help="The page to write. Default: report.html in the directory."),
+    ] = None,
 ) -> None:
     """Write a self-contained HTML report of a run: findings, traces, ranks, densities, diagnostics."""
     import lockstep

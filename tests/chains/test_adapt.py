@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import lockstep as ls
-from lockstep.chains.windows import windows_of
+from lockstep.chains.windows import lesson, windows_of
+from lockstep.engine.block import Output
 from lockstep.proposals.scales import normal_fit
 
 SPREAD = np.array([0.02, 1.0, 6.0])
@@ -61,9 +62,29 @@ def test_chains_that_do_not_move_shrink_their_steps():
     assert np.array_equal(ls.UniformWalk([1.0, 2.0, 3.0]).adapted(still, 0.5).half_width, [0.5, 1.0, 1.5])
 
 
+@pytest.mark.parametrize("shape", [(), (3,)])
+def test_what_a_window_teaches(shape):
+    """Its own acceptance, against what suits the dimension; and positions of the second half of what was seen."""
+    windows = [(64 * number, 64) for number in range(8)]
+    positions = np.arange(512.0).reshape(1, 512, *[1] * len(shape)) * np.ones((2, 512, *shape))
+    is_accepted = np.zeros((2, 512), bool)
+    is_accepted[:, 5 * 64 : 5 * 64 + 32] = True  # half of the sixth window
+    output = Output(positions, ls.Info(is_accepted, np.zeros((2, 512)), np.ones((2, 512), bool)))
+    target = {(): 0.44, (3,): 0.234 + 0.206 / 3}[shape]
+    seen, log_step = lesson(output, windows, 5, 0.3)
+    assert log_step == pytest.approx(0.3 + (0.5 - target) / 0.45 / np.sqrt(6))
+    np.testing.assert_array_equal(seen, positions[:, 128:384])
+    # The last quarter is for the scale alone, whose logarithm is bounded.
+    seen, log_step = lesson(output, windows, 7, -7.9)
+    np.testing.assert_array_equal(seen, positions[:, 128:384])
+    assert log_step == -8.0
+
+
 @pytest.mark.parametrize("warmup", [1, 63, 64, 1000, 12_345])
 def test_windows_cover_the_warm_up(warmup):
     windows = windows_of(warmup)
     assert windows[0][0] == 0 and sum(steps for _, steps in windows) == warmup
     assert all(a + steps == b for (a, steps), (b, _) in itertools.pairwise(windows))
     assert all(start % 64 == 0 for start, _ in windows)
+    # No last window is too short to tell an acceptance.
+    assert len(windows) == 1 or windows[-1][1] >= windows[-2][1] - 64

@@ -259,6 +259,29 @@ def test_still_candidates_of_black_boxes_and_of_floats_separate_nothing():
     assert 0.3 < np.mean(run.info.gaps == 0) < 0.75
 
 
+def test_decisions_about_a_still_candidate_part_no_floats():
+    """One leg accepts and the other rejects a candidate that is the position itself."""
+
+    @ls.part
+    class Still:
+        def noise(self, key, position, shape=()):
+            return jnp.zeros(shape)
+
+        def __call__(self, noise, position):
+            return position + noise, 0.0 * noise
+
+    def deciding(value):
+        return ls.naive(ls.estimators.mean(lambda noise, here, there: noise + value, 1, draw=zeros), Still())
+
+    def zeros(key, count):
+        return jnp.zeros(count)
+
+    pair = ls.Coupled(deciding(0.0), deciding(-1e9))
+    state, info = pair.step(jr.key(0), pair.init(jnp.array(0.5)))
+    assert info.first.is_accepted and not info.second.is_accepted
+    assert state.is_equal and not info.marks and info.gaps == 0
+
+
 def test_continuous_proposals_are_not_asked_whether_they_stay():
     """Of a proposal that cannot propose the position itself the candidate is made twice, once for each leg."""
 

@@ -99,6 +99,8 @@ def test_where_a_draw_is_after_a_number_of_updates():
     later = Thinning.at(17, 10, 4, ["gathered"])
     assert later.phase == 3 and later.begun == ["gathered"] and later.slots(1) == 1 and later.slots(2) == 2
     assert later.anew().begun is None
+    assert later.last(6).tolist() == [0, 4, 5] and Thinning(4).last(4).tolist() == [3]
+    assert [int(later.slot(i)) for i in range(6)] == [0, 1, 1, 1, 1, 2]
 
 
 def level(theta):

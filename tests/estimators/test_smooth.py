@@ -9,6 +9,8 @@ import lockstep as ls
 from lockstep.core.precision import canonical, double_precision
 from lockstep.core.warnings import LockstepWarning
 from lockstep.engine.hosted import hosted
+from lockstep.estimators.delta import by_derivatives
+from lockstep.estimators.differences import by_differences
 
 M, OBSERVED = 40, 0.3
 HERE, THERE = np.array([0.1]), np.array([0.7])
@@ -159,6 +161,16 @@ def test_differences_are_those_of_the_law_whatever_the_units():
             expected = compiled(jnp.asarray(samples * units), HERE, THERE)
             found = delta(samples * units, HERE, THERE)
             np.testing.assert_allclose(found[:4], np.array(expected[:4]), rtol=1e-6)
+
+
+def test_differences_of_numbers_are_derivatives():
+    samples = np.random.default_rng(2).exponential(size=30)
+    found, along, straight = by_differences(np.log, samples, 30, "combine")
+    with double_precision():
+        expected, slope, of_line = by_derivatives(jnp.log, jnp.asarray(samples), 30)
+        np.testing.assert_allclose(
+            [*found[:4], straight, along(np.array(0.3))], np.array([*expected[:4], of_line, slope(0.3)]), rtol=1e-6
+        )
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import lockstep as ls
+from lockstep.proposals.scales import best_walk, normal_fit, stretch, unstretch
 
 START = {"mu": np.array(4e-4), "N": np.array(1e4), "beta": np.zeros(2)}
 SCALES = {"mu": 1e-4, "N": 1e3, "beta": [0.5, 2.0]}
@@ -124,3 +125,17 @@ def test_maximally_coupled_walks_of_dicts():
     start = ls.Pair({"a": 0.0, "b": 0.0}, {"a": 1.0, "b": -1.0})
     run = ls.sample(ls.MaximallyCoupled(kernel, kernel), start, draws=200, chains=2, seed=1)
     assert run.info.is_equal[:, -1].all()
+
+
+def test_a_normal_fit_is_the_covariance_with_a_little_of_its_diagonal():
+    factor = np.array([[1.0, 0.0, 0.0], [0.8, 0.5, 0.0], [-0.3, 0.2, 2.0]])
+    positions = np.random.default_rng(0).normal(size=(2, 20, 3)) @ factor.T
+    mean, found = normal_fit(positions)
+    covariance = np.cov(positions.reshape(40, 3).T)
+    expected = covariance * (40 / 43 + 3 / 43 * np.eye(3))
+    np.testing.assert_allclose(found @ found.T, expected, rtol=1e-12)
+    np.testing.assert_allclose(mean, positions.mean(axis=(0, 1)))
+    z = np.array([1.0, -2.0, 0.5])
+    np.testing.assert_allclose(stretch(factor, z), factor @ z)
+    np.testing.assert_allclose(unstretch(factor, factor @ z), z)
+    assert best_walk(4) == pytest.approx(1.19)

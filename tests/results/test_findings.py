@@ -5,10 +5,11 @@ import math
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
+import pandas
 import pytest
 
 import lockstep as ls
-from lockstep.results.convergence import longest_stays
+from lockstep.results.convergence import longest_stays, problems
 from lockstep.results.table import number
 
 WALK = ls.RandomWalk(1.0)
@@ -90,6 +91,35 @@ def test_sticking_is_named_with_the_remedy_of_the_kernel():
     assert f"chain {longest.chain} stood in one state for {longest.draws} of 1,500 draws" in first
     assert "more particles or samples" in first and "correlation" in first
     assert "R-hat is 1." in second and "the effective sample size is only" in second and "see above" in second
+
+
+def table_of(bulk, tail):
+    return pandas.DataFrame({"r_hat": [1.0], "ess_bulk": [bulk], "ess_tail": [tail]}, index=["theta"])
+
+
+def made_of(counts, thin):
+    """A run of which only the number of moves in each draw is known."""
+    shape = np.shape(counts)
+    info = ls.Info(np.asarray(counts), np.zeros(shape), np.full(shape, thin))
+    return ls.Run(np.zeros(shape), info, None, 0, 0, thin, 0.0, None, {"kernel": "", "exact_when": "always"})
+
+
+def test_a_stay_lasts_to_the_end_of_the_run():
+    (stay,) = longest_stays(made_of([[1] * 300 + [0] * 100], 1))
+    assert stay == (0, 101, 101 / 400, False)
+
+
+def test_a_stay_is_strange_by_the_updates_that_it_took():
+    """52 draws of 10 updates each in one state, at an acceptance of 5 %."""
+    counts = np.tile([1, 0], 2500)[None]
+    counts[0, 2001:2052] = 0
+    (told,) = problems(made_of(counts, 10), table_of(1000.0, 1000.0))
+    assert told.startswith("chain 0 stood in one state for 52 of 5,000 draws (1.0%")
+
+
+def test_the_smaller_effective_sample_size_counts():
+    (told,) = problems(made_of(np.ones((1, 100), int), 1), table_of(1000.0, 100.0))
+    assert told.startswith("the effective sample size is only 100 (of theta)")
 
 
 def test_chains_in_different_modes_are_named(tmp_path):

@@ -90,6 +90,8 @@ def test_waits_and_spells():
     assert mean_waiting_time(np.array([5, 5])) == 3.0
     spells = unequal_spells(np.array([[1, 1, 0, 0, 1, 0, 1, 0], [0, 0, 1, 1, 1, 1, 1, 1]], bool))
     assert spells.tolist() == [2, 1]
+    # The end of a spell whose beginning was not seen is left out, also before others.
+    assert unequal_spells(np.array([[0, 1, 1, 0, 0, 1]], bool)).tolist() == [2]
 
 
 def test_the_geometric_test_has_its_level():

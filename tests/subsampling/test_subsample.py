@@ -225,6 +225,22 @@ def separable():
 
 
 BOUND = ls.subsampling.logistic(lambda row: row["x"])
+WALK = ls.RandomWalk(0.1)
+
+
+class Doubled:
+    """A bound of a user's own that is no part."""
+
+    def at(self, factor):
+        return self
+
+    def coefficient(self, row, is_controlled):
+        return 2 * BOUND.coefficient(row, is_controlled)
+
+    def distance(self, position, candidate, center):
+        return BOUND.distance(position, candidate, center)
+
+
 WITH_NAN = {"x": np.where(np.arange(N)[:, None] == 7, np.nan, X), "y": DATA["y"]}
 BAD = [
     (lambda: subsample(count=N + 1), "count of subsample is 401, but the data have only 400 rows"),
@@ -268,6 +284,20 @@ BAD = [
     (lambda: ls.subsampled(None, log_likelihood, DATA, proposal="laplace"), "proposal is 'laplace'.*normal, student"),
     (lambda: ls.tunamh(None, log_likelihood, DATA, 3.0), "bound of tunamh is 3.0"),
     (lambda: ls.tunamh(None, log_likelihood, DATA, ls.subsampling.logistic(lambda row: row["x"]), chi=0), "chi is 0"),
+    (lambda: ls.tunamh(None, log_likelihood, DATA, type(BOUND)), "bound of tunamh is <class .*it must be a bound"),
+    (lambda: ls.poisson_product(None, log_likelihood, DATA, Doubled), "bound of poisson_product is <class .*Doubled"),
+    (
+        lambda: ls.tunamh(None, log_likelihood, DATA, Doubled(), WALK, control=None),
+        "bound is <.*Doubled object.*decorated with @ls.part",
+    ),
+    (
+        lambda: subsample(control=ls.subsampling.Surrogate),
+        "control of subsample is <class .*must be 'taylor', None, or",
+    ),
+    (
+        lambda: ls.subsampling.find_mode(None, log_likelihood, DATA, np.array([0.0, np.nan, 0.0])),
+        r"initial is \[0.0, nan, 0.0\]; give finite numbers",
+    ),
     (lambda: ls.CrankNicolson(0.0, 1.0, 1.5), "step of CrankNicolson is 1.5"),
     (lambda: ls.IndependentStudent(0.0, 1.0, -2.0), "degrees of IndependentStudent is -2"),
 ]

@@ -98,6 +98,8 @@ def advise(
         )
     estimator = as_estimator(estimator, "estimator")
     proposal = adopted(proposal, Proposal, "proposal", "a proposal such as ls.RandomWalk(scale)")
+    if not isinstance(rules, (tuple, list)):
+        raise TypeError(f"rules is {rules!r}; it must be a list of rules of your own")
     own = [adopted(rule, Rule, "each of the rules", "a rule such as ls.rules.corrected") for rule in rules]
     choice = tuple({rule.name: rule for rule in (*ALL_RULES, *own) if rule.is_advised}.values())
     updates, seed = whole(updates, "updates", 1), whole(seed, "seed", 0, MOST_SEED)

@@ -11,6 +11,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from lockstep.check.finding import Finding
+from lockstep.check.points import draws_of, pairs_of, points_of, tolerance_of
 from lockstep.core.arguments import shapes
 from lockstep.core.precision import canonical, double_precision
 from lockstep.core.trees import describe, is_floating, one_of
@@ -43,13 +44,13 @@ def involution(function: Any, x: Any, position: Any = None, candidate: Any = Non
     >>> ls.check.involution(lambda x: 2 * x, jnp.array([0.5, 1.0]))
     WRONG: f(f(x)) is not x: off by 3 at x = 1.0; an involution must undo itself
     """
+    tolerance = tolerance_of(tolerance)
     with double_precision():
-        f = as_involution(function)
-        x, position, candidate = (canonical(value, "x") for value in (x, position, candidate))
-        if not jax.tree.leaves(x) or any(np.ndim(leaf) == 0 or not len(leaf) for leaf in jax.tree.leaves(x)):
-            raise ValueError(
-                f"x is {shapes(x)}; give points, with a leading axis over them, such as np.array([0.5, 1.0])"
-            )
+        f, x = as_involution(function), points_of(x, "x")
+        position, candidate = (
+            value if value is None else _as_many(value, name, x)
+            for value, name in ((position, "position"), (candidate, "candidate"))
+        )
 
         def deviations(x: Any, position: Any, candidate: Any) -> tuple[Any, Any]:
             image, log_jacobian = f(x, position, candidate)
@@ -104,9 +105,10 @@ def balance(
         raise TypeError(f"balance takes a kernel with a Randomized ratio, such as ls.randomized gives; got {kernel!r}")
     if kernel.ratio.correlation is not None:
         raise ValueError("balance: correlated noise has no way back; test such a kernel by invariance")
+    (replicates, seed), tolerance = draws_of(replicates, seed), tolerance_of(tolerance)
     with double_precision():
         kernel = called_back(canonical(kernel, "kernel"))
-        here = canonical(positions, "positions")
+        here = points_of(positions, "positions")
         there, log_q = _candidates(kernel, here, candidates, seed)
         with raised_here():
             x, residuals, scores = jax.block_until_ready(_at_pairs(kernel, here, there, log_q, replicates, seed))
@@ -137,11 +139,19 @@ def balance(
     return Finding(True, sentence, residual, worst, values)
 
 
+def _as_many(values: Any, name: str, x: Any) -> Any:
+    """As many points as there are x."""
+    points, count = points_of(values, name), len(jax.tree.leaves(x)[0])
+    if len(jax.tree.leaves(points)[0]) != count:
+        raise ValueError(f"{name} is {shapes(values)}, but there are {count} x; give a {name} for each")
+    return points
+
+
 def _candidates(kernel: Any, positions: Any, candidates: Any, seed: int) -> tuple[Any, Any]:
     """Candidates and their log proposal ratios, which cancel in the comparison where they are not known."""
     pairs = len(jax.tree.leaves(positions)[0])
     if candidates is not None:
-        return canonical(candidates, "candidates"), jnp.zeros(pairs)
+        return pairs_of(positions, candidates)[1], jnp.zeros(pairs)
     noise = kernel.proposal.noise(jr.key(seed), one_of(positions, 0), (pairs,))
     proposed, log_q = jax.vmap(kernel.proposal)(noise, positions)
     return proposed, jnp.broadcast_to(jnp.asarray(log_q, float), (pairs,))

@@ -6,9 +6,11 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import jax.random as jr
 import numpy as np
 
 from lockstep.check.law import Law, as_law
+from lockstep.check.points import points_of
 from lockstep.core.arguments import law_of, real_numbers
 from lockstep.core.precision import canonical, double_precision
 from lockstep.core.trees import describe, one_of
@@ -53,22 +55,29 @@ def transition_matrix(kernel: Any, states: Any, law: Any = None) -> np.ndarray:
     >>> ls.check.stationarity_error(matrix, np.exp(log_pi)) < 1e-15
     True
     """
+    return matrix_of(kernel, states, law, "kernel")
+
+
+def matrix_of(kernel: Any, states: Any, law: Any, name: str) -> np.ndarray:
+    """The transition matrix of a kernel that came as the argument of this name."""
     if isinstance(kernel, (Cycle, Mixture)):
-        return _composed(kernel, states, law)
+        return _composed(kernel, states, law, name)
     if not isinstance(kernel, MetropolisHastings):
-        raise TypeError(f"transition_matrix takes kernels of one accept/reject, Cycle or Mixture; got {kernel!r}")
+        raise TypeError(f"{name} must be of one accept/reject, or a Cycle or Mixture of such; got {kernel!r}")
     if kernel.proposal.law is None:
         raise TypeError(
-            f"transition_matrix needs a proposal with a method law(position) that enumerates its candidates, such as "
+            f"{name} needs a proposal with a method law(position) that enumerates its candidates, such as "
             f"ls.Finite; {kernel.proposal.name} has none"
         )
     if kernel.ratio.correlation is not None:
-        raise ValueError(
-            "transition_matrix: correlated noise leaves every finite set; test such a kernel by invariance"
-        )
+        raise ValueError(f"{name} has correlated noise, which leaves every finite set; test it by invariance")
     law = as_law(law)
     with double_precision():
-        kernel, states = called_back(canonical(kernel, "kernel")), canonical(states, "states")
+        kernel, states = called_back(canonical(kernel, name)), points_of(states, "states")
+        jax.eval_shape(kernel.proposal.noise, jr.key(0), one_of(states, 0))  # refuses what are no states of its own
+        noise = jax.eval_shape(kernel.ratio.noise, jr.key(0), one_of(states, 0))
+        if jax.tree.leaves(noise) and not jax.tree.leaves(law.values):
+            raise ValueError(f"law has no values, but {name} draws noise; give the finite law of it, (values, weights)")
         law = Law(jax.tree.map(jnp.asarray, law.values), jnp.asarray(law.weights))
         with raised_here():
             return _pairs(kernel, states, law) if kernel.is_memory_random else _simple(kernel, states, law)
@@ -123,9 +132,13 @@ def _pairs(kernel: Any, states: Any, law: Law) -> np.ndarray:
     return square
 
 
-def _composed(kernel: Any, states: Any, law: Any) -> np.ndarray:
+def _composed(kernel: Any, states: Any, law: Any, name: str) -> np.ndarray:
     laws = law if isinstance(law, list) else [law] * len(kernel.kernels)
-    matrices = [transition_matrix(k, states, k_law) for k, k_law in zip(kernel.kernels, laws, strict=True)]
+    if len(laws) != len(kernel.kernels):
+        raise ValueError(
+            f"law is a list of {len(laws)}, but {name} has {len(kernel.kernels)} kernels; give one for each"
+        )
+    matrices = [matrix_of(k, states, k_law, name) for k, k_law in zip(kernel.kernels, laws, strict=True)]
     if isinstance(kernel, Mixture):
         return np.tensordot(np.asarray(kernel.weights), matrices, axes=1)
     result = matrices[0]

@@ -11,7 +11,8 @@ import numpy as np
 
 from lockstep.check.finding import Finding
 from lockstep.check.law import as_law
-from lockstep.check.matrix import stationary, transition_matrix
+from lockstep.check.matrix import matrix_of, stationary
+from lockstep.check.points import draws_of, pairs_of, tolerance_of
 from lockstep.core.arguments import real_numbers
 from lockstep.core.precision import canonical, double_precision
 from lockstep.core.trees import describe, one_of
@@ -51,10 +52,13 @@ def peskun(
     tolerance
         For rounding.
     """
-    below, above = transition_matrix(kernel, states, law), transition_matrix(standard, states)
+    tolerance = tolerance_of(tolerance)
+    below, above = matrix_of(kernel, states, law, "kernel"), matrix_of(standard, states, None, "standard")
     count = len(above)
     excess = (below - above)[~np.eye(count, dtype=bool)]
-    rows = np.eye(count) if functions is None else np.atleast_2d(functions)
+    rows = np.eye(count) if functions is None else np.atleast_2d(real_numbers(functions, "functions"))
+    if rows.shape[1:] != (count,):
+        raise ValueError(f"functions has shape {rows.shape}, but there are {count} states; give a row a function")
     variances = np.array([[asymptotic_variance(m, row) for m in (above, below)] for row in rows])
     gains = variances[:, 0] - variances[:, 1]
     residual = float(max(excess.max(), gains.max()))
@@ -92,9 +96,10 @@ def minorization(
     """
     if not isinstance(kernel, MetropolisHastings) or not isinstance(kernel.ratio, Randomized):
         raise TypeError(f"minorization takes a kernel with a Randomized ratio; got {kernel!r}")
+    replicates, seed = draws_of(replicates, seed)
     with double_precision():
         kernel = canonical(kernel, "kernel")
-        points, others = canonical(positions, "positions"), canonical(candidates, "candidates")
+        points, others = pairs_of(positions, candidates)
         here, there = (
             jax.tree.map(lambda a, b: jnp.concatenate([a, b]), *p) for p in ((points, others), (others, points))
         )

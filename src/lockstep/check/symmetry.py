@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from lockstep.check.finding import Finding
+from lockstep.check.points import draws_of, pairs_of
 from lockstep.core.precision import canonical, double_precision
 from lockstep.core.trees import describe, one_of
 from lockstep.estimators.samples import as_estimator
@@ -42,9 +43,10 @@ def symmetry(estimator: Any, positions: Any, candidates: Any, replicates: int = 
         significant over all pairs, with one false alarm in 10,000.
     """
     estimator = as_estimator(estimator, "estimator")
+    replicates, seed = draws_of(replicates, seed)
     with double_precision():
         estimator = called_back(canonical(estimator, "estimator"))
-        points, others = canonical(positions, "positions"), canonical(candidates, "candidates")
+        points, others = pairs_of(positions, candidates)
         pairs = len(jax.tree.leaves(points)[0])
         keys = jr.split(jr.key(seed), 2)
         logs, errors = [], []

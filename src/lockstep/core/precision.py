@@ -34,9 +34,12 @@ def canonical(tree: Any, name: str) -> Any:
         except Exception as error:
             raise TypeError(f"{name}{jax.tree_util.keystr(path)} is {leaf!r}, which is no array") from error
         if array.dtype.kind not in "fiub":
+            is_object = array.dtype == object and not array.shape
             raise TypeError(
                 f"{name}{jax.tree_util.keystr(path)} is {leaf!r} of dtype {array.dtype}; it must be real numbers, "
                 f"integers or booleans"
+                + " (an object with methods can be a part of a kernel if its class is decorated with @ls.part)"
+                * is_object
             )
         return jnp.asarray(array, np.float64 if array.dtype.kind == "f" else array.dtype)
 

@@ -6,6 +6,7 @@ import time
 from types import TracebackType
 from typing import Any, Self, TextIO, cast
 
+from lockstep.core.arguments import flag
 from lockstep.core.said import Listener, say
 
 SECONDS_BETWEEN_LINES = 5.0
@@ -21,6 +22,7 @@ class Progress:
         self.total, self.what, self.begun = total, what, min(begun, total)
         self.started = self.last_line = time.monotonic()  # from here on speed is measured
         self.is_terminal = Listener().isatty()
+        flag(show, "progress", is_none_allowed=True)
         self.is_shown = self.is_terminal if show is None else show
         self.last_done = -1
         self.first: tuple[float, int] | None = None  # when the first block was done, which was also compiled

@@ -189,7 +189,7 @@ def subsample(
 def _control(control: Any) -> Any:
     if isinstance(control, str) and control == "taylor":
         return Unfitted()
-    if control is None or isinstance(control, Control):
+    if control is None or (isinstance(control, Control) and not isinstance(control, type)):
         return control
     raise (ValueError if isinstance(control, str) else TypeError)(
         f"control of subsample is {control!r}; it must be 'taylor', None, or a surrogate, "

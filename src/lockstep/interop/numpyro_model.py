@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from typing import Any
 
 import jax
@@ -10,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from lockstep.core.arguments import is_array
+from lockstep.core.declared import Part
 from lockstep.core.parts import part, static
 from lockstep.core.precision import double_precision
 from lockstep.core.types import Array, Position
@@ -103,8 +105,13 @@ def numpyro(model: Any, *args: Any, shared: tuple[str, ...] = (), **kwargs: Any)
     >>> {name: float(values.mean().round(1)) for name, values in target.constrain(run).positions.items()}
     {'sigma': 0.5, 'slope': 2.0}
     """
+    _require_model(model, args, kwargs)
+    if not isinstance(shared, (tuple, list)) or not {*map(str, shared)} <= kwargs.keys():
+        raise TypeError(
+            f"shared is {shared!r}; it must be a tuple of names among the keyword arguments, {list(kwargs)}"
+        )
     with double_precision():
-        call = Call(model, args, kwargs, shared)
+        call = Call(model, args, kwargs, tuple(shared))
         if not call.data:
             raise ValueError("numpyro: no argument of the model is an array; give the data, with a row a observation")
         data = as_rows(call.data)
@@ -128,6 +135,16 @@ def numpyro(model: Any, *args: Any, shared: tuple[str, ...] = (), **kwargs: Any)
             log_likelihood=RowLikelihood(call, observed),
             data=data,
         )
+
+
+def _require_model(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Refuse what is no model, or none with these arguments."""
+    if isinstance(model, (type, Part)) or not callable(model):
+        raise TypeError(f"model is {model!r}; it must be a NumPyro model, a function of the data")
+    try:
+        inspect.signature(model).bind(*args, **kwargs)
+    except TypeError as error:
+        raise TypeError(f"model is {model!r}, which does not take these arguments ({error})") from None
 
 
 def _seeded(model: Any) -> Any:

@@ -40,6 +40,10 @@ def pymc(model: Any) -> DensityModel:
         kernel = ls.standard(target.log_density, ls.RandomWalk(1.0))
         run = target.constrain(ls.sample(kernel, target.initial, adapt=True))
     """
+    from pymc import Model
+
+    if not isinstance(model, Model):
+        raise TypeError(f"model is {model!r}; it must be a pymc.Model")
     discrete = [variable.name for variable in model.discrete_value_vars]
     if discrete:
         raise ValueError(f"pymc: the parameters {discrete} are discrete; a log density needs continuous ones")

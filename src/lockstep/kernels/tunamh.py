@@ -130,7 +130,7 @@ def exact_minibatch(
     """What TunaMH and the Poisson product share: checks, the mode, and the coefficients of the bound."""
     require_order(log_likelihood, f"ls.{which}(log_prior, log_likelihood, data, bound, proposal)")
     chi = positive(chi, "chi")
-    if not isinstance(bound, RowBound):
+    if isinstance(bound, type) or not isinstance(bound, RowBound):
         raise TypeError(
             f"bound of {which} is {bound!r}; it must be a bound such as ls.subsampling.logistic(lambda row: row['x'])"
         )

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from lockstep.core.precision import double_precision
-from lockstep.core.trees import is_concrete
+from lockstep.core.trees import describe, is_concrete, is_key
 from lockstep.core.types import Array
 from lockstep.host.callback import on_host
 
@@ -35,6 +35,22 @@ def precision_of(*arguments: Any) -> Iterator[bool]:
         return
     with double_precision():
         yield True
+
+
+def require_key(key: Any) -> None:
+    """Refuse what is no random key, of the new kind or the old."""
+    is_old = isinstance(key, (np.ndarray, jax.Array)) and np.shape(key)[-1:] == (2,) and key.dtype == np.uint32
+    if is_concrete((key,)) and not is_key(key) and not is_old:
+        raise TypeError(f"key is {key!r}; it must be a random key, such as jax.random.key(0)")
+
+
+def require_position(position: Any, name: str) -> None:
+    """Refuse what is no position, or holds what is no number."""
+    leaves = jax.tree.leaves(position)
+    if any(is_key(leaf) for leaf in leaves) or not any(np.size(leaf) for leaf in leaves):
+        raise TypeError(f"{name} is {position!r}; it must be a position")
+    if is_concrete(leaves) and not all(np.all(np.isfinite(leaf)) for leaf in leaves):
+        raise ValueError(f"{name} is {describe(position)}; give finite numbers")
 
 
 def require(is_met: Array, message: str, value: Any) -> Any:

@@ -8,11 +8,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lockstep.core.arguments import whole
+from lockstep.core.arguments import is_number, whole
 from lockstep.core.precision import canonical
+from lockstep.core.trees import is_concrete
 from lockstep.core.types import Array, Key, Position
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
-from lockstep.perfect.draw import PerfectDraw, precision_of, require
+from lockstep.perfect.draw import PerfectDraw, precision_of, require, require_key, require_position
 from lockstep.perfect.propp_wilson import noise_at
 from lockstep.ratios import Carried
 
@@ -70,9 +71,13 @@ def murdoch_green(key: Key, kernel: Any, worst: Position, log_bound: Any = 0.0, 
             f"position; take an independence proposal such as ls.IndependentNormal(mean, scale)"
         )
     limit = whole(limit, "limit of murdoch_green", 1)
+    require_key(key)
+    if is_concrete((log_bound,)) and not (is_number(log_bound) and np.isfinite(log_bound)):
+        raise ValueError(f"log_bound is {log_bound!r}; it must be one number, the largest log π/q over that at worst")
     with precision_of(key, kernel, worst, log_bound) as is_own:
         if is_own:
             kernel, worst = canonical(kernel, "kernel"), canonical(worst, "worst")
+        require_position(worst, "worst")
         value, steps, is_met, is_bounded = _draw(key, kernel, worst, log_bound, limit)
         value = require(
             is_bounded,

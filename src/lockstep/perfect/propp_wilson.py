@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from typing import Any
 
 import jax
@@ -12,11 +13,12 @@ import numpy as np
 
 from lockstep.core.adopt import adopted
 from lockstep.core.arguments import whole
+from lockstep.core.declared import Part
 from lockstep.core.kernel import Kernel
 from lockstep.core.precision import canonical
 from lockstep.core.trees import is_alike, is_concrete
 from lockstep.core.types import Array, Key, Position
-from lockstep.perfect.draw import PerfectDraw, precision_of, require
+from lockstep.perfect.draw import PerfectDraw, precision_of, require, require_key, require_position
 
 
 def propp_wilson(
@@ -72,6 +74,7 @@ def propp_wilson(
     Propp and Wilson (1996), Random Structures and Algorithms 9.
     """
     kernel = adopted(kernel, Kernel, "kernel", "a kernel with noise, init and move")
+    require_key(key)
     if kernel.is_memory_random and jax.tree.leaves(jax.eval_shape(kernel.init, bottom, key).memory):
         raise ValueError("kernel of propp_wilson remembers a random estimate; its position alone is no Markov chain")
     if not is_alike(bottom, top):
@@ -82,7 +85,11 @@ def propp_wilson(
             kernel, bottom, top = (
                 canonical(part, name) for part, name in ((kernel, "kernel"), (bottom, "bottom"), (top, "top"))
             )
-        order = below if is_below is None else is_below
+        for end, name in ((bottom, "bottom"), (top, "top")):
+            require_position(end, name)
+        if _kinds(bottom) != _kinds(top):
+            raise ValueError("bottom and top of propp_wilson have different shapes or dtypes; both must be positions")
+        order = below if is_below is None else _order(is_below, bottom, top)
         if is_concrete((order(bottom, top),)) and not np.all(order(bottom, top)):
             raise ValueError("bottom of propp_wilson is not below top; are they swapped?")
         value, steps, is_met, is_ordered = _coupled(key, kernel, (bottom, top), limit, order)
@@ -99,6 +106,21 @@ def propp_wilson(
             value,
         )
     return PerfectDraw(value, steps)
+
+
+def _kinds(position: Position) -> list[Any]:
+    return [(np.shape(leaf), jnp.result_type(leaf)) for leaf in jax.tree.leaves(position)]
+
+
+def _order(is_below: Any, bottom: Position, top: Position) -> Any:
+    """An order of a user's own: a function of two positions."""
+    if isinstance(is_below, (type, Part)) or not callable(is_below):
+        raise TypeError(f"is_below is {is_below!r}; it must be a function of two positions")
+    try:
+        inspect.signature(is_below).bind(bottom, top)
+    except TypeError as error:
+        raise TypeError(f"is_below is {is_below!r}; it must take two positions ({error})") from None
+    return is_below
 
 
 def below(first: Position, second: Position) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,8 @@ def to_netcdf(run: Any, path: Path) -> Path:
     except OSError as error:
         raise StorageError(f"{path} could not be written ({error.strerror or error})") from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # where nothing could be written, there is nothing to remove
+            temporary.unlink(missing_ok=True)
     return path
 
 

@@ -28,6 +28,7 @@ from lockstep.core.progress import Progress
 from lockstep.engine.totals import Totals, together
 from lockstep.results.run import Run
 from lockstep.sampling.sample import finished
+from lockstep.storage.archive import make_directory
 from lockstep.storage.configuration import describe
 from lockstep.storage.status import read_parts, status
 
@@ -136,7 +137,7 @@ def sweep(
     tasks = [_task(make, point, initial, draws, chains, seed, warmup, thin, directory, changed) for point in points]
     paths = [task.directory for task in tasks]
     if directory is not None:
-        Path(directory).mkdir(parents=True, exist_ok=True)
+        make_directory(directory, "directory")
         (Path(directory) / STOP).unlink(missing_ok=True)
     updates = sum(task.updates for task in tasks)
     with Progress(updates, f"sweep of {len(tasks)}", progress) as shown, Stop(shown.is_shown) as stop:
@@ -218,7 +219,7 @@ def _require_names(make: Any, names: list[str]) -> None:
     except TypeError as error:
         raise TypeError(f"make is {make!r}; it must take the names of the grid, {', '.join(names)} ({error})") from None
     except ValueError:  # one that cannot be looked into
-        return
+        raise TypeError(f"make is {make!r}; give a function of the names of the grid, {', '.join(names)}") from None
 
 
 def _points(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:

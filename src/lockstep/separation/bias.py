@@ -20,6 +20,7 @@ from lockstep.coupling.maximal import MaximallyCoupled
 from lockstep.coupling.names import named_arrays
 from lockstep.estimators.combinations import two_sided
 from lockstep.estimators.samples import with_count
+from lockstep.host.functions import Function, wrapped
 from lockstep.kernels import corrected
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.proposals import RandomWalk
@@ -146,6 +147,8 @@ def _means(functions: Any) -> Callable[[Any], dict[str, np.ndarray]]:
     if functions is not None and not callable(functions) and not isinstance(functions, dict):
         raise TypeError(f"functions is {functions!r}; give a function of a position, or a dict of functions by name")
     given = {"function": functions} if callable(functions) else functions
+    if given is not None:
+        given = {name: wrapped(Function, function, "each of the functions") for name, function in given.items()}
 
     def evaluate(positions: Any) -> dict[str, np.ndarray]:
         with double_precision():

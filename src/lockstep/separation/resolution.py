@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from lockstep.core.estimator import Estimate, Estimator
 from lockstep.core.parts import part
-from lockstep.core.types import Array, Estimate, Estimator, Rule
+from lockstep.core.rule import Rule
+from lockstep.core.types import Array
 from lockstep.estimators.samples import Moments, pooled_moments
 from lockstep.separation.gaps import Gaps, measure_gaps
 from lockstep.separation.groups import common, groups_of, shapes_of

@@ -81,6 +81,16 @@ def temporary_of(path: Path) -> Path:
     return path.with_name(f"{path.name}.{os.getpid()}-{secrets.token_hex(4)}{TEMPORARY}")
 
 
+def make_directory(path: Path, name: str) -> None:
+    """Make a directory and what it is in; an error names the argument that it came from."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise StorageError(f"{name} is {str(path)!r}, which is a file") from None
+    except OSError as error:
+        raise StorageError(f"{name} {str(path)!r} cannot be made ({error.strerror or error})") from error
+
+
 def sync_directory(path: Path) -> None:
     """Make the names in a directory durable, where the system can."""
     try:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from lockstep.storage.archive import TEMPORARY, read_json, require_plain, write_json
+from lockstep.storage.archive import TEMPORARY, make_directory, read_json, require_plain, write_json
 from lockstep.storage.comparison import (
     REFUSE,
     changes_of_model,
@@ -125,12 +125,7 @@ def open_run(
 
     If ``changed`` is "accept", another model is recorded as a change, with which later ones are compared.
     """
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except FileExistsError:
-        raise StorageError(f"directory is {str(path)!r}, which is a file") from None
-    except OSError as error:
-        raise StorageError(f"directory {str(path)!r} cannot be made ({error.strerror or error})") from error
+    make_directory(path, "directory")
     with Lock(path, note):
         if (path / NAME).exists() or (path / NAME).is_symlink():
             record = _compared(path, read_record(path), configuration, changed)

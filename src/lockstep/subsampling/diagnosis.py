@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from lockstep.core.flat import unflatten
+from lockstep.core.adopt import adopted
+from lockstep.core.arguments import real_numbers
+from lockstep.core.flat import require_floating, size, unflatten
 from lockstep.core.precision import canonical, double_precision
+from lockstep.core.proposal import Proposal
 from lockstep.core.types import Array, Position
 from lockstep.proposals.independent import Candidate
 from lockstep.subsampling.rows import draw_indices
@@ -19,6 +22,16 @@ DRAWS = 1024
 ROWS = 1024
 HIGH_SHAPE = 0.7  # of the Pareto tail of the weights: beyond it, averages with them cannot be trusted
 LOW_ACCEPTANCE = 0.5
+
+
+@runtime_checkable
+class Remainders(Protocol):
+    """A fitted estimator: its rows, what its control leaves of each, and what is known without them."""
+
+    rows: Any
+
+    def remainder(self, position: Position, row: Any) -> Array: ...
+    def known(self, position: Position) -> Array: ...
 
 
 class Diagnosis(NamedTuple):
@@ -58,11 +71,22 @@ def diagnose(estimator: Any, proposal: Any, start: Position, mean: Array, factor
     mean, factor
         The normal approximation of the posterior.
     """
+    if isinstance(estimator, type) or not isinstance(estimator, Remainders):
+        raise TypeError(f"estimator is {estimator!r}; it must be what ls.estimators.subsample(…, initial=…) returns")
+    proposal = adopted(proposal, Proposal, "proposal", "a proposal such as ls.RandomWalk(scale)")
+    mean, factor = real_numbers(mean, "mean"), real_numbers(factor, "factor")
     with double_precision():
         key_rows, key_draws, key_noise = jr.split(jr.key(0), 3)
         estimator, proposal = canonical(estimator, "estimator"), canonical(proposal, "proposal")
+        start = canonical(start, "start")
+        require_floating(start, "diagnose")
+        if mean.shape != (size(start),) or factor.shape != 2 * mean.shape:
+            raise ValueError(
+                f"mean has shape {mean.shape} and factor {factor.shape}, but start holds {size(start)} numbers; give "
+                f"the normal approximation of the posterior, a vector and a square matrix, such as those of find_mode"
+            )
         z = jr.normal(key_draws, (DRAWS, len(mean)), float)
-        draws = unflatten(mean + z @ factor.T, canonical(start, "start"), (DRAWS,))
+        draws = unflatten(mean + z @ factor.T, start, (DRAWS,))
         if estimator.rows.size <= ROWS:
             rows = estimator.rows.block(0, estimator.rows.size)
         else:

@@ -142,6 +142,8 @@ def find_mode(log_prior: Any, log_likelihood: Any, data: Any, initial: Position,
         if not any(np.size(leaf) for leaf in jax.tree.leaves(like)):
             raise ValueError(f"initial is {initial!r}, which holds no number; give a position")
         require_floating(like, "the search for the mode")
+        if not all(np.all(np.isfinite(leaf)) for leaf in jax.tree.leaves(like)):
+            raise ValueError(f"initial is {describe(like)}; give finite numbers, at which to begin the search")
         likelihood = canonical(wrapped(Scalar, log_likelihood, "log_likelihood"), "log_likelihood")
         prior = canonical(prior_of(log_prior), "log_prior")
         objective = Objective(prior, likelihood, rows, like, rows.size, progress)

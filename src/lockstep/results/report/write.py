@@ -13,7 +13,7 @@ from lockstep.core.arguments import path_of, require_run
 from lockstep.core.parts import show
 from lockstep.results.report.content import MOST_COMPONENTS, plots
 from lockstep.results.report.html import base_style, definitions, items, resource
-from lockstep.storage.archive import commit
+from lockstep.storage.archive import commit, make_directory
 from lockstep.results.convergence import is_suspicious
 from lockstep.coupling.names import components
 from lockstep.results.table import number
@@ -49,7 +49,7 @@ def write_report(run: Any, path: Any) -> Path:
         data=json.dumps(plots(run), allow_nan=False).replace("<", r"\u003c"),
         script=resource("plots.js"),
     )
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_directory(path.parent, "the directory of path")
     commit(path, lambda file: file.write(page.encode()))  # a link is replaced, never followed
     return path
 
