@@ -214,6 +214,9 @@ class Fitted:
 
     walk: Any
 
+    def noise(self, key, position, shape=()):
+        return self.walk.noise(key, position, shape)
+
     def fit(self, position, progress):
         assert np.shape(position) == (2,)
         return self.walk, position
