@@ -14,6 +14,7 @@ from keys import Uses, recorded
 import lockstep as ls
 from lockstep.chains.fit import fitted
 from lockstep.chains.starts import initial_states
+from lockstep.core.declared import Part
 from lockstep.core.precision import canonical, double_precision
 from lockstep.engine import pace
 from lockstep.proposals.mixtures import StudentMixture
@@ -209,13 +210,10 @@ def test_starts_memory_adaptation_and_updates_of_a_run(adapt, monkeypatch):
 
 
 @ls.part
-class Fitted:
+class Fitted(Part):
     """A walk that is fitted to where a run begins, and begins there."""
 
     walk: Any
-
-    def noise(self, key, position, shape=()):
-        return self.walk.noise(key, position, shape)
 
     def fit(self, position, progress):
         assert np.shape(position) == (2,)
