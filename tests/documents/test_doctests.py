@@ -13,14 +13,12 @@ import lockstep
 MODULES = ["lockstep", *(module.name for module in pkgutil.walk_packages(lockstep.__path__, "lockstep."))]
 
 
-MARKS = {
-    "lockstep.advice.advisor": pytest.mark.study,
-    "lockstep.interop.numpyro_model": pytest.mark.study,
-    "lockstep.kernels.bridged_exchange": pytest.mark.optimized,  # it runs for seconds if compiled quickly
-}
+SLOW = {"lockstep.advice.advisor", "lockstep.interop.numpyro_model"}  # these run with the studies
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=MARKS.get(name, ())) for name in MODULES])
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.study if name in SLOW else ()) for name in MODULES]
+)
 def test_docstring_examples(name):
     module = importlib.import_module(name)
     failures, _ = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE)
