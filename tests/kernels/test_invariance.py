@@ -12,7 +12,7 @@ from scipy import stats
 import lockstep as ls
 from lockstep.core.precision import canonical, double_precision
 
-# Half a million updates each: running is what takes time here.
+# Not for speed (compiling is what takes time here): these see the programs of users.
 pytestmark = pytest.mark.optimized
 
 CHAINS, UPDATES, SIGNIFICANCE = 40_000, 12, 1e-6
