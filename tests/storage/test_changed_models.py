@@ -1,6 +1,7 @@
 """A resume notices whatever changed in a model: by what it is made of, or by what it computes."""
 
 import concurrent.futures
+import dataclasses
 import importlib
 import json
 import subprocess
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 
 import lockstep as ls
+from lockstep.storage import configuration
 from lockstep.storage.errors import DamagedError, MismatchError
 
 CHAINS, SHORT, LONG = 2, 12, 18
@@ -655,3 +657,18 @@ def test_the_command_line_notices_imported_modules_and_data(tmp_path):
     accepted = run(20, "--changed", "accept")
     assert accepted.returncode == 0
     assert any("DATA" in text for text in ls.load(tmp_path / "out").changes)
+
+
+def test_what_dataclass_makes_is_no_part_of_a_class():
+    """Each Python makes other methods: a run of one could not go on with another."""
+
+    @dataclasses.dataclass
+    class Settings:
+        scale: float = 2.0
+
+        def scaled(self):
+            return self.scale
+
+    found = configuration.describe(Settings(), "it")
+    members = {name.rpartition(".")[2] for name in found if name.startswith("it.class.")}
+    assert {"scale", "scaled"} <= members and not members & {"__init__", "__repr__", "__replace__", "fillvalue"}

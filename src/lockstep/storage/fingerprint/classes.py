@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import functools
 import types
+from pathlib import Path
 from typing import Any
 
 from lockstep.storage.fingerprint import owner
@@ -13,6 +14,7 @@ from lockstep.storage.fingerprint.gathering import Gathering, Spot
 
 BUILDING = words("__init__ __post_init__ __new__ __setstate__ __init_subclass__ __set_name__ __setattr__")
 METHODS = (types.FunctionType, staticmethod, classmethod, property)
+MAKERS = ("<string>", "dataclasses.py", "reprlib.py")  # files of methods that `dataclass` makes, by Python's version
 SLOTS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 
 
@@ -42,7 +44,7 @@ def _members(walk: Gathering, kind: type, spot: Spot) -> None:
 
 def _is_written(name: str, value: Any) -> bool:
     """Whether the user wrote an attribute of a class, rather than Python or `dataclass`."""
-    is_made = isinstance(value, types.FunctionType) and value.__code__.co_filename == "<string>"
+    is_made = isinstance(value, types.FunctionType) and Path(value.__code__.co_filename).name in MAKERS
     is_slot = isinstance(value, SLOTS) or type(value).__name__ == "_tuplegetter"
     is_registry = name == "_abc_impl"  # of what Python finds to be subclasses
     is_special = name.startswith("__") and name.endswith("__") and not isinstance(value, METHODS)
