@@ -130,6 +130,7 @@ MUTANTS = {
     ),
 }
 
+
 # Faults of one line: in which file, the test that fails on them, and what is put in the place of what.
 FAULTS = {
     ("chains/windows.py", "chains/test_adapt.py::test_what_a_window_teaches"): [
@@ -227,6 +228,19 @@ FAULTS = {
     ("separation/times.py", "separation/test_separation.py::test_waits_and_spells"): [
         ("np.sum(times) + 1) / 2", "np.sum(times) - 1) / 2"),
         ("coalescences[coalescences > separations[0]] if", "coalescences if"),
+    ],
+    (
+        "subsampling/surrogates.py",
+        "subsampling/test_subsample.py::test_the_change_of_a_control_is_the_difference_of_its_values",
+    ): [
+        (
+            "return self._of_row(log_likelihood, position, row, new - old, new + old)",
+            "return self._of_row(log_likelihood, position, row, new - old, new - old)",
+        ),
+    ],
+    ("subsampling/surrogates.py", "subsampling/test_subsample.py::test_the_taylor_control_is_the_taylor_expansion"): [
+        ("return first + 0.5 * second", "return first + second"),
+        ("a @ (self.gradient + 0.5 * (self.hessian @ b))", "a @ (self.gradient + self.hessian @ b)"),
     ],
 }
 MUTANTS |= {
