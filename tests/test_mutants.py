@@ -1,7 +1,8 @@
 """A study of the tests themselves: each fault of this table, put into a copy of the package, must fail its test.
 
-Every line is a mistake that once passed the tests of its module. The text before must occur exactly once, so that a
-line that no longer fits the code fails as well.
+Those with a name are mistakes that once passed the tests of their module; the others (wrong factors, signs, indices,
+terms left out) are what the mathematics invites. The text before must occur exactly once, so that a line that no longer
+fits the code fails as well.
 """
 
 from __future__ import annotations
@@ -127,6 +128,125 @@ MUTANTS = {
         "stretch * ((value - centre) / s - linear)",
         "separation/test_scores.py::test_noise_is_stretched_by_the_power_of_its_order",
     ),
+}
+
+
+# Faults of one line: in which file, the test that fails on them, and what is put in the place of what.
+FAULTS = {
+    ("chains/windows.py", "chains/test_adapt.py::test_what_a_window_teaches"): [
+        ("return 0.234 + 0.206 / dimension", "return 0.234"),
+        ("(acceptance - _target(seen)) / SLOPE", "(_target(seen) - acceptance) / SLOPE"),
+        ("(number + 1) ** -0.5", "(number + 1) ** 0.5"),
+        ("np.searchsorted(ends[: number + 1], ends[number] / 2)", "np.searchsorted(ends[: number + 1], 0)"),
+    ],
+    ("chains/windows.py", "chains/test_adapt.py::test_windows_cover_the_warm_up"): [
+        ("if start + 2 * steps > warmup else", "if start + steps > warmup else"),
+    ],
+    ("coupling/common_noise.py", "coupling/test_coupling.py::test_decisions_about_a_still_candidate_part_no_floats"): [
+        (
+            "is_shared = (info.is_accepted == other.is_accepted) | is_still",
+            "is_shared = info.is_accepted == other.is_accepted",
+        ),
+    ],
+    ("coupling/maximal.py", "separation/test_bias.py::test_second_proposal_has_the_law_of_the_walk"): [
+        ("z - 2 * (unit * z).sum() * unit", "z - (unit * z).sum() * unit"),
+        ("((z + apart) ** 2).sum()) / 2)", "((z - apart) ** 2).sum()) / 2)"),
+    ],
+    ("engine/thinning.py", "engine/test_thinning.py::test_where_a_draw_is_after_a_number_of_updates"): [
+        ("return (self.phase + steps - 1) // self.thin + 1", "return (self.phase + steps) // self.thin + 1"),
+        (
+            "np.arange(self.thin - self.phase, steps, self.thin), steps) - 1",
+            "np.arange(self.thin, steps, self.thin), steps) - 1",
+        ),
+        ("phase = max(step - warmup, 0) % thin", "phase = step % thin"),
+    ],
+    ("estimators/delta.py", "estimators/test_estimators.py::test_smooth_of_numbers"): [
+        ("straight + 3 * curvature * (slope * of.variance) ** 2", "straight + curvature * (slope * of.variance) ** 2"),
+    ],
+    ("estimators/delta.py", "estimators/test_estimators.py::test_smooth_of_vectors"): [
+        ("centred.T @ (centred @ gradient) / (count - 1) if", "centred.T @ (centred @ gradient) / count if"),
+        ("/ (count - 1) / 2 if count > 1 else np.nan\n", "/ (count - 1) if count > 1 else np.nan\n"),
+    ],
+    (
+        "estimators/differences.py",
+        "estimators/test_smooth.py::test_differences_are_those_of_the_law_whatever_the_units",
+    ): [
+        ("(4 * differences[1] - differences[0]) / 3", "differences[1]"),
+        ("straight + 3 * bend * variance", "straight + bend * variance"),
+        ("bias, variance = curvatures.sum() / 2, size**2", "bias, variance = curvatures.sum(), size**2"),
+        ("unit = (count * (count - 1)) ** 0.5", "unit = float(count)"),
+        ("moments(unit * (rows @ slope)).third / count**2", "moments(unit * (rows @ slope)).third / count"),
+        (
+            "bend = _extrapolated(_slopes(here, g(mean + _displaced(xp, steepest[None])[1:])).second)[0]",
+            "bend = curvatures.sum()",
+        ),
+    ],
+    ("estimators/differences.py", "estimators/test_smooth.py::test_differences_of_numbers_are_derivatives"): [
+        ("of.third / (unit**3 * count**2)", "of.third / (unit**3 * count)"),
+    ],
+    (
+        "proposals/scales.py",
+        "proposals/test_scales.py::test_a_normal_fit_is_the_covariance_with_a_little_of_its_diagonal",
+    ): [
+        ("2.38 / np.sqrt(dimension)", "2.38 / dimension"),
+        ("covariance = (1 - share) * covariance + share", "covariance = covariance + share"),
+        (
+            "return scale * z if np.ndim(scale) < 2 else z @ scale.T",
+            "return scale * z if np.ndim(scale) < 2 else z @ scale",
+        ),
+    ],
+    ("results/convergence.py", "results/test_findings.py::test_a_stay_is_strange_by_the_updates_that_it_took"): [
+        ("** (stay.draws * run.thin)\n", "** stay.draws\n"),
+    ],
+    ("results/convergence.py", "results/test_findings.py::test_a_stay_lasts_to_the_end_of_the_run"): [
+        (
+            "np.diff(np.concatenate([[0], arrivals, [run.draws]])).max()",
+            "np.diff(np.concatenate([[0], arrivals])).max()",
+        ),
+    ],
+    ("results/convergence.py", "results/test_findings.py::test_the_smaller_effective_sample_size_counts"): [
+        ("else table[columns].min(axis=1)", "else table[columns].max(axis=1)"),
+    ],
+    ("separation/scores.py", "separation/test_predict.py::test_the_kurtosis_of_averages_is_told_by_their_variances"): [
+        ("seen - 2 / (count - 1)", "seen - 1 / (count - 1)"),
+    ],
+    ("separation/tails.py", "separation/test_tails.py::test_long_tails_that_have_a_variance_are_let_pass"): [
+        ("scale = np.mean(np.sqrt(apart), axis=1, keepdims=True) ** 2", "scale = np.mean(np.sqrt(apart)) ** 2"),
+        ("(_different(samples) > FEWEST_VALUES)", "(_different(samples) > 0)"),
+    ],
+    ("separation/tails.py", "separation/test_tails.py::test_no_variance_is_found"): [
+        ("squares = np.sort(((apart / scale) ** 2).ravel())", "squares = np.sort((apart / scale).ravel())"),
+        ("pareto_shape(squares[-count:] - squares[-count - 1])", "pareto_shape(squares[-count:])"),
+    ],
+    ("separation/tails.py", "separation/test_tails.py::test_the_shape_of_a_pareto_law"): [
+        ("1 / x[-1] + (1 - np.sqrt(", "1 / x[-1] - (1 - np.sqrt("),
+        ("(np.log(-inverse / shape) - shape - 1)", "(np.log(-inverse / shape) + shape - 1)"),
+    ],
+    ("separation/times.py", "separation/test_separation.py::test_the_geometric_test_has_its_level"): [
+        ("len(expected) - 2))", "len(expected)))"),
+    ],
+    ("separation/times.py", "separation/test_separation.py::test_waits_and_spells"): [
+        ("np.sum(times) + 1) / 2", "np.sum(times) - 1) / 2"),
+        ("coalescences[coalescences > separations[0]] if", "coalescences if"),
+    ],
+    (
+        "subsampling/surrogates.py",
+        "subsampling/test_subsample.py::test_the_change_of_a_control_is_the_difference_of_its_values",
+    ): [
+        (
+            "return self._of_row(log_likelihood, position, row, new - old, new + old)",
+            "return self._of_row(log_likelihood, position, row, new - old, new - old)",
+        ),
+    ],
+    ("subsampling/surrogates.py", "subsampling/test_subsample.py::test_the_taylor_control_is_the_taylor_expansion"): [
+        ("return first + 0.5 * second", "return first + second"),
+        ("a @ (self.gradient + 0.5 * (self.hessian @ b))", "a @ (self.gradient + self.hessian @ b)"),
+    ],
+}
+MUTANTS |= {
+    f"{file}, {before.strip()}": Mutant(file, before, after, test)
+    for (file, test), faults in FAULTS.items()
+    for before, after in faults
 }
 
 
