@@ -14,14 +14,14 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 
 import lockstep as ls
 from lockstep.coupling.common_noise import have_equal_values
 from lockstep.ratios.rules import corrected, penalty, plug_in
 
 RULES = {"naive": plug_in, "penalty": penalty, "corrected": corrected}
-MOST, MOST_SAMPLES, CHUNK = 2**18, 2**24, 2**21
+MOST, MOST_SAMPLES, CHUNK = 2**19, 2**24, 2**21
 PAIRS, REPLICATES = 512, 1024  # where the law of the noise differs from pair to pair
 GROUPS = 64
 
@@ -54,9 +54,13 @@ def truth_of(estimator: Any, target: Any, scale: Any, law: str = "one", seed: in
         z = noise if law == "normal" else _scores(noise if law == "many" else noise.T, seed).reshape(noise.shape)
         exact, standard = _probability(log_q + difference + s * z - s**2 / 2), _probability(log_q + difference)
         decided = {name: _probability(log_q + rule(estimate)) for name, rule in RULES.items()}
+        # What a rank may be off moves y, and so adds to the gaps, in squares.
+        count = noise.shape[1] if law == "many" else len(noise)
+        off = np.sqrt(ndtr(z) * ndtr(-z) / count) * np.exp(z**2 / 2 + np.log(2 * np.pi) / 2)
+        floor = 0.0 if law == "normal" else np.nanmean(np.where(exact < 1, 0.8 * s * off * exact, 0.0))
     is_possible = does_move[:, None] & (difference > -np.inf)
     return {
-        name: Truth(*_inverse(np.abs(of - exact) * is_possible), *_inverse(np.abs(of - standard) * is_possible))
+        name: Truth(*_inverse(np.abs(of - exact) * is_possible, floor), *_inverse(np.abs(of - standard) * is_possible))
         for name, of in decided.items()
     }
 
@@ -90,7 +94,8 @@ def _probability(log_ratio: np.ndarray) -> np.ndarray:
     return np.where(log_ratio < np.inf, np.exp(np.minimum(log_ratio, 0.0)), 0.0)
 
 
-def _inverse(gaps: np.ndarray) -> tuple[float, float]:
+def _inverse(gaps: np.ndarray, floor: float = 0.0) -> tuple[float, float]:
+    """One over the average gap and its standard error, beside a floor of the gaps that adds to them in squares."""
     rate = gaps.mean()
     error = np.std([group.mean() for group in np.array_split(gaps, GROUPS)], ddof=1) / np.sqrt(GROUPS)
-    return (1 / rate, error / rate**2) if rate > 1e-12 else (np.inf, 0.0)
+    return (1 / rate, np.hypot(error, floor**2 / rate / 4) / rate**2) if rate > 1e-12 else (np.inf, 0.0)

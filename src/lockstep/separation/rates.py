@@ -12,11 +12,12 @@ from lockstep.core.precision import double_precision
 from lockstep.core.types import Array, Estimate, Estimator, Rule
 from lockstep.estimators.combinations import halves, two_sided
 from lockstep.ratios.rules import RULES, corrected
-from lockstep.separation.gaps import GRID, Gaps, measure_gaps
+from lockstep.separation.gaps import GRID, PENALTY, Gaps, measure_gaps
 from lockstep.separation.prediction import RulePrediction
 from lockstep.separation.replicates import Cumulants, Replicates
 from lockstep.separation.summary import mean_and_error
-from lockstep.separation.trust import asymmetry_of, problems_of
+from lockstep.separation.tails import FEWEST_IN_TAIL, pareto_shape
+from lockstep.separation.trust import asymmetry_of, problems_of, variance_by_replicates
 
 RESOLVED = 0.5
 LEAST_SHARE = 0.2
@@ -59,26 +60,43 @@ class Judged(NamedTuple):
 
 
 def judge(
-    estimator: Estimator, forward: Replicates, reverse: Replicates, more: Sequence[Rule], seen: Seen, updates: int
+    estimator: Estimator,
+    forward: Replicates,
+    reverse: Replicates,
+    more: Sequence[Rule],
+    seen: Seen,
+    updates: int,
+    against: str = PENALTY,
 ) -> Judged:
-    """Every rule that suits the estimator, and some more, in so many updates."""
+    """Every rule that suits the estimator, and some more, in so many updates against one exact kernel."""
     # Whatever is no number is found at the end, and said in words.
     with np.errstate(all="ignore"), double_precision():
-        return _judge(estimator, forward, reverse, more, seen, updates)
+        return _judge(estimator, forward, reverse, more, seen, updates, against)
 
 
 def _judge(
-    estimator: Estimator, forward: Replicates, reverse: Replicates, more: Sequence[Rule], seen: Seen, updates: int
+    estimator: Estimator,
+    forward: Replicates,
+    reverse: Replicates,
+    more: Sequence[Rule],
+    seen: Seen,
+    updates: int,
+    against: str,
 ) -> Judged:
     rules = {rule.name: rule for rule in (*ALL_RULES, *more) if rule.suits(estimator)}
     one_sided = {name: rule for name, rule in rules.items() if sides_of(rule, estimator) == 1}
-    problems, asymmetry = tuple(problems_of(estimator, forward, reverse)), asymmetry_of(forward, reverse)
+    problems = tuple(problems_of(estimator, forward, reverse, against == PENALTY))
+    # Standard Metropolis-Hastings is exact whatever the noise is like.
+    asymmetry = asymmetry_of(forward, reverse) if against == PENALTY else ""
+    # Whole estimates know their variance better than dependent samples do.
+    size = variance_by_replicates(forward, reverse)
+    forward, reverse = (one._replace(halves=one.halves.of_variance(size)) for one in (forward, reverse))
     gaps: dict[str, Gaps | None] = dict.fromkeys(rules)
     if not problems and not asymmetry:
-        gaps |= measure_gaps(forward, one_sided)
+        gaps |= measure_gaps(forward, one_sided, against)
     if not problems and len(one_sided) < len(rules):
         rest = {name: rule for name, rule in rules.items() if name not in one_sided}
-        gaps |= measure_gaps(both_ways(forward, reverse), rest)
+        gaps |= measure_gaps(both_ways(forward, reverse), rest, against)
     found = {rule: of_rule(rule, of, seen, updates) for rule, of in gaps.items()}
     if not problems and (lost := [rule for rule, of in gaps.items() if of is not None and np.isnan(found[rule].rho)]):
         problems = (
@@ -127,14 +145,27 @@ class Seen(NamedTuple):
     def average(self, values: np.ndarray, curve: np.ndarray) -> tuple[float, float]:
         """The average over updates of what has these values at the pairs, and its standard error."""
         at_pairs = np.interp(self.at_pairs, GRID, curve).mean(axis=1)
+        # Few pairs may make most of the average: where their tail has shape k, its error falls as n^(k-1) only.
+        heavy = _in_tail(values)
         # A curve that is lost in noise cannot tell.
         if self.in_run is None or at_pairs.mean() < LEAST_SHARE * abs(values.mean()):
-            return mean_and_error(values.reshape(self.chains, -1))
+            mean, error = mean_and_error(values.reshape(self.chains, -1))
+            return mean, heavy * error
         in_run, error_in_run = mean_and_error(np.interp(self.in_run, GRID, curve))
         ratio = float(values.sum() / at_pairs.sum()) if values.any() else 0.0
         _, error = mean_and_error((values - ratio * at_pairs).reshape(self.chains, -1))
-        error *= in_run / max(at_pairs.mean(), 1e-300)
+        error *= heavy * in_run / max(at_pairs.mean(), 1e-300)
         return ratio * in_run, float(np.hypot(error, ratio * error_in_run))
+
+
+def _in_tail(values: np.ndarray) -> float:
+    """How many times the error of an average is what the spread says: n^(k-1/2), n values in a tail of shape k."""
+    count = max(FEWEST_IN_TAIL // 2, len(values) // 5)
+    if len(values) <= 2 * count:
+        return 1.0
+    ordered = np.sort(values)
+    shape = pareto_shape(ordered[-count:] - ordered[-count - 1])
+    return float(count ** np.clip(shape - 0.5, 0.0, 0.5))
 
 
 def seen_by(rule: Rule, forward: Replicates, chains: int, in_run: np.ndarray | None) -> Seen:
@@ -149,7 +180,7 @@ def of_rule(rule: str, gaps: Gaps | None, seen: Seen, updates: int) -> RulePredi
     """The numbers of one rule from its gaps at pairs."""
     nan = float("nan")
     if gaps is None:
-        return RulePrediction(rule, nan, nan, nan, nan, (nan, nan), nan)
+        return RulePrediction.unknown(rule)
     rate, rate_se = seen.average(gaps.path, gaps.path_curve)
     if not np.isfinite(rate):
         return of_rule(rule, None, seen, updates)
