@@ -8,6 +8,7 @@ probabilities is 1/ρ. `ls.Coupled` and `ls.Shadowed` measure the same along a c
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple
 
 import jax
@@ -35,18 +36,20 @@ class Truth(NamedTuple):
     against_standard_se: float
 
 
-def truth_of(estimator: Any, target: Any, scale: Any, law: str = "one", seed: int = 11) -> dict[str, Truth]:
+def truth_of(
+    estimator: Any, target: Any, scale: Any, law: str = "one", seed: int = 11, most: int = MOST
+) -> dict[str, Truth]:
     """ρ of each rule; ``scale(position, candidate)`` is the standard deviation of an estimate to first order.
 
     The ``law`` of the noise in units of its scale: "normal", "one" at all pairs, or "many".
     """
     samples = estimator.count * estimator.sides
-    pairs, each = (PAIRS, REPLICATES) if law == "many" else (min(MOST, MOST_SAMPLES // samples), 1)
+    pairs, each = (PAIRS, REPLICATES) if law == "many" else (min(most, MOST_SAMPLES // samples), 1)
     chunk = max(1, min(pairs, CHUNK // (samples * each)))
     with jax.enable_x64(True):
-        some = jax.jit(lambda key: _some(estimator, target, scale, key, chunk, each))
         keys = jr.split(jr.key(seed), -(-pairs // chunk))
-        parts = [jax.tree.map(np.asarray, some(key)) for key in keys]
+        scale = jax.tree_util.Partial(scale)
+        parts = [jax.tree.map(np.asarray, _some(estimator, scale, key, target, chunk, each)) for key in keys]
     estimate, difference, log_q, s, does_move = jax.tree.map(lambda *leaves: np.concatenate(leaves), *parts)
     estimate, difference, log_q, s = ls.Estimate(*estimate), difference[:, None], log_q[:, None], s[:, None]
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
@@ -65,7 +68,8 @@ def truth_of(estimator: Any, target: Any, scale: Any, law: str = "one", seed: in
     }
 
 
-def _some(estimator: Any, target: Any, scale: Any, key: Any, pairs: int, each: int) -> Any:
+@functools.partial(jax.jit, static_argnums=(3, 4, 5))
+def _some(estimator: Any, scale: Any, key: Any, target: Any, pairs: int, each: int) -> Any:
     """A number of pairs, and estimates (pairs, each) at them."""
     key_draw, key_proposal, key_noise = jr.split(key, 3)
     positions = jax.vmap(target.draw)(jr.split(key_draw, pairs))
