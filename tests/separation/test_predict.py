@@ -232,12 +232,26 @@ def test_no_noise_is_a_sentence():
     assert summary.prediction.rho == np.inf and summary.prediction.expected_separations == 0
     assert "nan" not in repr(summary.prediction)
     # A rule that corrects for noise that is not there is off, and by how much is known.
-    wrong = ls.separation.predict(run, ls.penalty(ls.estimators.known_variance(exactly, 0.5), ls.RandomWalk(2.0)))
+    penalized = ls.penalty(ls.estimators.known_variance(exactly, 0.5), ls.RandomWalk(2.0))
+    wrong = ls.separation.predict(run, penalized, calls=20_000)
     here, step = np.random.default_rng(0).standard_normal((2, 200_000))
     log_ratio = difference_of_squares(here, here + 2 * step)
     gaps = np.exp(np.minimum(log_ratio, 0)) - np.exp(np.minimum(log_ratio - 0.25, 0))
-    assert wrong.rho == pytest.approx(1 / gaps.mean(), rel=0.35)  # from a few pairs
+    assert wrong.rho == pytest.approx(1 / gaps.mean(), rel=0.2)
     assert not wrong.sentence().startswith("the estimate has no noise")
+
+
+def test_separation_from_the_standard_chain_is_what_shadowing_measures():
+    """Also where there is no normal score: estimates of few values."""
+    walk, coins = ls.RandomWalk(2.0), noisy_mean(coin, 16)
+    kernel = ls.naive(coins, walk)
+    shadowed = ls.Shadowed(ls.standard(lambda x: -0.5 * x**2, walk), kernel)
+    measured = ls.separation.summary(ls.sample(shadowed, 0.0, draws=10_000, chains=4, seed=2))
+    predicted = ls.separation.predict(naive_run(coins), against="standard")
+    assert predicted.rho == pytest.approx(measured.rho_1, rel=0.1)
+    assert repr(measured).startswith("Separation of naive from standard:")
+    with pytest.raises(ValueError, match="against is 'exact'"):
+        ls.separation.predict(naive_run(coins, draws=100), against="exact")
 
 
 def test_samples_are_taken_once_and_give_the_same_estimates():

@@ -1,4 +1,8 @@
-"""What a rule decides otherwise than the penalty method: gaps between acceptance probabilities, from replicates."""
+"""What a rule decides otherwise than an exact kernel: gaps between acceptance probabilities, from replicates.
+
+The exact kernel is the penalty method on the normal score of the same noise, or standard Metropolis-Hastings, which has
+no noise.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,7 @@ from lockstep.separation.groups import common, groups_of, shapes_of
 from lockstep.separation.replicates import ROUNDING, Cumulants, Replicates
 from lockstep.separation.scores import kurtosis_of, normal_scores
 
+PENALTY, STANDARD = "penalty", "standard"  # what a rule is coupled to
 MOST_SHARED = 4096  # replicates that are tried at a pair
 MOST_AT_ONCE = 2**21
 GRID = np.concatenate([np.linspace(-40.0, -6.0, 18)[:-1], np.linspace(-6.0, 6.0, 121), [40.0]])
@@ -39,7 +44,7 @@ class Noise(NamedTuple):
     estimate: Estimate
 
 
-def measure_gaps(replicates: Replicates, rules: dict[str, Rule]) -> dict[str, Gaps]:
+def measure_gaps(replicates: Replicates, rules: dict[str, Rule], against: str = PENALTY) -> dict[str, Gaps]:
     """Gaps of each rule at each pair; pairs whose noise has one law share their replicates."""
     log_ratio = replicates.halves.difference.mean(axis=0) + replicates.log_proposal_ratio
     is_noisy = np.isfinite(log_ratio) & replicates.is_noisy
@@ -50,7 +55,7 @@ def measure_gaps(replicates: Replicates, rules: dict[str, Rule]) -> dict[str, Ga
     groups = groups_of(shapes_of(replicates.halves)[:, noisy]) if noisy.size else []
     for group in groups:
         members = noisy[group]
-        _measure_group(found, replicates, rules, members, log_ratio[members], len(members) / len(noisy))
+        _measure_group(found, replicates, rules, members, log_ratio[members], len(members) / len(noisy), against)
     for of in found.values():
         # A candidate that is the position itself separates nothing.
         of.path[~replicates.does_move] = of.signed[:, ~replicates.does_move] = 0.0
@@ -79,6 +84,7 @@ def _measure_group(
     members: np.ndarray,
     log_ratio: np.ndarray,
     share: float,
+    against: str = PENALTY,
 ) -> None:
     """Put the gaps of a group of pairs in their place, and add its share to the curves."""
     halves = Cumulants(*(field[:, members] for field in replicates.halves))
@@ -93,7 +99,7 @@ def _measure_group(
         e, linear, cumulants = _in_units(replicates, members, scale, use)
         score, weight = normal_scores(e, linear, shape)
         noise = _thinned(Noise(weight, score, cumulants), MOST_SHARED)
-        gaps = _gaps(noise, targets, scales, rules)
+        gaps = _gaps(noise, targets, scales, rules, against)
         for name, (path, signed, acceptance) in gaps.items():
             of = found[name]
             if index == 0:
@@ -134,7 +140,7 @@ def _thinned(noise: Noise, most: int) -> Noise:
 
 
 def _gaps(
-    noise: Noise, log_ratio: np.ndarray, scale: np.ndarray, rules: dict[str, Rule]
+    noise: Noise, log_ratio: np.ndarray, scale: np.ndarray, rules: dict[str, Rule], against: str
 ) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """For each rule E abs(gap), E gap and the acceptance at each pair."""
     rows = np.array_split(np.arange(len(log_ratio)), 1 + len(log_ratio) * noise.score.size // MOST_AT_ONCE)
@@ -142,7 +148,7 @@ def _gaps(
     of = noise.estimate
     for row in rows:
         d, s = log_ratio[row, None], scale[row, None]
-        exact = _probability(d + s * noise.score - s**2 / 2)
+        exact = _probability(d if against == STANDARD else d + s * noise.score - s**2 / 2)
         estimate = Estimate(d + s * of.value, s**2 * of.bias, s**2 * of.variance, s**3 * of.third, of.count)
         for name, rule in rules.items():
             decided = _probability(rule(estimate))

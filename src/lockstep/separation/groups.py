@@ -24,7 +24,7 @@ def groups_of(shapes: np.ndarray) -> list[np.ndarray]:
     """
 
     def split(members: np.ndarray) -> list[np.ndarray]:
-        excess = np.sqrt(np.maximum(_spread(shapes[:, members]), 0.0)) / SPREADS
+        excess = np.sqrt(np.maximum(spread_of(shapes[:, members]), 0.0)) / SPREADS
         widest = int(np.argmax(excess))
         if len(members) < 2 * FEWEST or excess[widest] <= 1:
             return [members]
@@ -37,7 +37,7 @@ def groups_of(shapes: np.ndarray) -> list[np.ndarray]:
 def common(halves: Cumulants, samples: float) -> tuple[Shape, np.ndarray]:
     """The shape of a group's noise, and the scale s of each of its pairs, drawn together as far as they are noise."""
     logs = np.log(halves.variance) / 2
-    spread = _spread(logs[..., None])[0]
+    spread = spread_of(logs[..., None])[0]
     apart = logs.mean(axis=0) - logs.mean()
     relative = np.exp(np.clip(spread / max(np.mean(apart**2), 1e-300), 0.0, 1.0) * apart)
     scale = relative * np.sqrt(np.mean(halves.variance / relative**2))
@@ -50,7 +50,7 @@ def common(halves: Cumulants, samples: float) -> tuple[Shape, np.ndarray]:
     return shape, scale
 
 
-def _spread(values: np.ndarray) -> np.ndarray:
+def spread_of(values: np.ndarray) -> np.ndarray:
     """The variance between pairs, free of noise: the covariance of the halves."""
     first, second = values - values.mean(axis=1, keepdims=True)
     return np.asarray(np.mean(first * second, axis=0))

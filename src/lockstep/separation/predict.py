@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -15,14 +15,17 @@ from lockstep.core.warnings import warn
 from lockstep.coupling.common_noise import Pair
 from lockstep.kernels.compose import Cycle
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
+from lockstep.separation.gaps import PENALTY
 from lockstep.separation.kept import keep, recall
-from lockstep.separation.prediction import Prediction, RulePrediction, number
-from lockstep.separation.rates import judge, seen_by
+from lockstep.separation.precise import AIM, is_elsewhere, joined, pairs_for, withheld
+from lockstep.separation.prediction import REFERENCES, Prediction, RulePrediction, number
+from lockstep.separation.rates import Judged, judge, seen_by
 from lockstep.separation.replicates import Replicates, draw_replicates
 
 SHARE = 10  # one call of the estimator for so many of the run's
 PAIRS, REPLICATES = 1024, 32
 FEWEST_PAIRS, FEWEST_REPLICATES = 8, 8
+ANOTHER = 2**20  # between the seeds of the first pairs and of those that are taken after them
 
 
 def predict(
@@ -33,6 +36,7 @@ def predict(
     seed: int | None = None,
     calls: int | None = None,
     seconds: float | None = None,
+    against: str = PENALTY,
 ) -> Prediction:
     """Predict how often a chain with estimated ratios separates from an exact one, and how far its kernel is off.
 
@@ -56,6 +60,10 @@ def predict(
         The budget: at most so many calls of the estimator, and at most what took the run so many seconds. By default a
         tenth of the calls that the run has made. What is predicted with all defaults is kept in the run and in its
         directory, so that it is not computed again, by `run.summary()` neither.
+    against
+        Which exact chain: ``"penalty"``, the penalty method on the normal score of the very same noise, the closest
+        that there is; or ``"standard"``, Metropolis-Hastings with the same candidates and no noise at all, as
+        ``ls.Shadowed(ls.standard(log_density, proposal), kernel)`` measures it. From that one it separates more often.
 
     Returns
     -------
@@ -76,13 +84,16 @@ def predict(
     True
     """
     require_run(run)
-    is_default = all(option is None for option in (kernel, pairs, replicates, seed, calls, seconds))
+    if against not in REFERENCES:
+        raise ValueError(f"against is {against!r}; it must be one of {', '.join(map(repr, REFERENCES))}")
+    options = (kernel, pairs, replicates, seed, calls, seconds)
+    is_default = all(option is None for option in options) and against == PENALTY
     found = recall(run) if is_default else None
     if found is None:
-        found = _predict(run, kernel, pairs, replicates, seed, calls, seconds)
+        found = _predict(run, kernel, pairs, replicates, seed, calls, seconds, against)
         if is_default:
             keep(run, found)
-    for problem in found.problems:
+    for problem in () if found.is_trusted else found.problems:
         warn(f"separation is not predicted: {problem}")
     return found
 
@@ -95,16 +106,16 @@ def _predict(
     seed: int | None,
     calls: int | None,
     seconds: float | None,
+    against: str,
 ) -> Prediction:
     judged, positions = _judged(run, kernel)
     parts = [(weight, one) for weight, one in _weighted(judged) if not _is_always_exact(one)]
     updates = run.chains * run.draws * run.thin
     weights = [weight for weight, _ in parts]
     size = _size(run, pairs, replicates, _budget(run, weights, calls, seconds) // max(1, 2 * len(parts)))
-    places, chains = places_of(positions, size[0])
     seed = (run.seed + 1) % 2**31 if seed is None else whole(seed, "seed", 0, MOST_SEED)
     shares = [
-        _predict_one(one, places, chains, size[1], seed + index, updates, _log_ratios(run, judged, index))
+        _predict_one(run, one, positions, size, seed + index, _log_ratios(run, judged, index), against)
         for index, (_, one) in enumerate(parts)
     ]
     return shares[0] if weights == [1.0] else _together(shares, weights, updates)
@@ -162,7 +173,15 @@ def _budget(run: Any, weights: list[float], calls: int | None, seconds: float | 
     return int(made) // SHARE if calls is None else whole(calls, "calls", 1)
 
 
-def _size(run: Any, pairs: int | None, replicates: int | None, budget: int) -> tuple[int, int]:
+class Size(NamedTuple):
+    """How many pairs at first, how many replicates at each and each way, and up to how many pairs."""
+
+    pairs: int
+    replicates: int
+    most_pairs: int
+
+
+def _size(run: Any, pairs: int | None, replicates: int | None, budget: int) -> Size:
     """Numbers of pairs and of replicates; if they are not given, such that a budget of estimates each way suffices."""
     if replicates is None:
         replicates = REPLICATES if budget >= 2 * REPLICATES * FEWEST_PAIRS else FEWEST_REPLICATES
@@ -170,14 +189,15 @@ def _size(run: Any, pairs: int | None, replicates: int | None, budget: int) -> t
     replicates -= replicates % 2
     most = run.chains * run.draws
     if pairs is not None:
-        return min(whole(pairs, "pairs", 2), most), replicates
-    pairs = min(budget // replicates, PAIRS, most)
-    if pairs < FEWEST_PAIRS:
+        pairs = min(whole(pairs, "pairs", 2), most)
+        return Size(pairs, replicates, pairs)
+    most = min(budget // replicates, most)
+    if most < FEWEST_PAIRS:
         raise ValueError(
             f"the run is too short for a prediction within its budget ({2 * budget:,} calls of the estimator; by "
             f"default a tenth of the run's): call ls.separation.predict(run, calls=2000), or run longer"
         )
-    return pairs, replicates
+    return Size(min(most, PAIRS), replicates, most)
 
 
 def places_of(positions: Position, pairs: int) -> tuple[Position, int]:
@@ -204,31 +224,54 @@ def _log_ratios(run: Any, judged: Any, index: int) -> np.ndarray | None:
 
 
 def _predict_one(
+    run: Any,
     kernel: MetropolisHastings,
-    places: Position,
-    chains: int,
-    replicates: int,
+    positions: Position,
+    size: Size,
     seed: int,
-    updates: int,
     log_ratios: np.ndarray | None,
+    against: str,
 ) -> Prediction:
     estimator, used = kernel.ratio.estimator, kernel.ratio.rule
     assert estimator is not None and used is not None  # it is not exact
-    forward, reverse = draw_replicates(estimator, kernel.proposal, places, replicates, seed)
-    judged = judge(estimator, forward, reverse, [used], seen_by(used, forward, chains, log_ratios), updates)
-    pairs = len(forward.log_proposal_ratio)
-    problems = (*judged.sentences, *_unresolved(judged.rules[used.name], 2 * pairs * replicates))
-    return Prediction(used.name, judged.rules, problems, updates, pairs, replicates, judged.is_noise_free)
+    updates = run.chains * run.draws * run.thin
+
+    def draw(pairs: int, seed: int) -> tuple[tuple[Replicates, Replicates], int]:
+        places, chains = places_of(positions, pairs)
+        return draw_replicates(estimator, kernel.proposal, places, size.replicates, seed), chains
+
+    def judged(forward: Replicates, reverse: Replicates) -> Judged:
+        return judge(estimator, forward, reverse, [used], seen_by(used, forward, chains, log_ratios), updates, against)
+
+    replicates, chains = draw(size.pairs, seed)
+    found = judged(*replicates)
+    pairs = len(replicates[0].log_proposal_ratio)
+    # More pairs where these differ so much that so few do not tell, as far as the budget goes.
+    more = min(pairs_for(found.rules[used.name], pairs, AIM), size.most_pairs) - pairs
+    if more >= pairs:
+        others, _ = draw(more, seed + ANOTHER)
+        forward, reverse = (joined(one, other, chains) for one, other in zip(replicates, others, strict=True))
+        replicates = forward, reverse
+        found = judged(*replicates)
+        pairs = len(replicates[0].log_proposal_ratio)
+    rules, sentence = withheld(found.rules, pairs, size.replicates)
+    if log_ratios is not None and not found.sentences:
+        elsewhere = is_elsewhere(run, replicates[0], found.rules[used.name])
+        rules = {name: RulePrediction.unknown(name) for name in rules} if elsewhere else rules
+        sentence = elsewhere or sentence
+    unresolved = _unresolved(rules[used.name], 2 * pairs * size.replicates)
+    problems = (*found.sentences, *filter(None, (sentence, unresolved)))
+    return Prediction(used.name, rules, problems, updates, pairs, size.replicates, found.is_noise_free, against)
 
 
-def _unresolved(found: RulePrediction, calls: int) -> list[str]:
+def _unresolved(found: RulePrediction, calls: int) -> str:
     """A sentence if a rule is nearer to the exact one than the replicates can tell."""
     if not found.at_least:
-        return []
-    return [
+        return ""
+    return (
         f"{found.rule} decides as an exact chain does, as far as {calls:,} estimates can tell: ρ is above "
         f"{number(found.at_least)}; with ls.separation.predict(run, calls={10 * calls}) smaller differences are seen"
-    ]
+    )
 
 
 def _together(shares: list[Prediction], weights: list[float], updates: int) -> Prediction:
@@ -240,7 +283,7 @@ def _together(shares: list[Prediction], weights: list[float], updates: int) -> P
     rules = {name: _sum(name, column, np.asarray(weights), updates) for name, column in columns.items()}
     problems = tuple(dict.fromkeys(problem for share in shares for problem in share.problems))
     pairs, is_noise_free = sum(share.pairs for share in shares), all(share.is_noise_free for share in shares)
-    return Prediction(used, rules, problems, updates, pairs, shares[0].replicates, is_noise_free)
+    return Prediction(used, rules, problems, updates, pairs, shares[0].replicates, is_noise_free, shares[0].against)
 
 
 def _sum(name: str, column: list[RulePrediction], weights: np.ndarray, updates: int) -> RulePrediction:

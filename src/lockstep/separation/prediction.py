@@ -8,10 +8,15 @@ from typing import Any
 
 import numpy as np
 
+REFERENCES = {
+    "penalty": "the exact penalty chain on the normal score of the same noise",
+    "standard": "the standard chain, which has no noise",
+}
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class RulePrediction:
-    """How far a rule is from the exact penalty method; NaN where that cannot be told.
+    """How far a rule is from an exact kernel; NaN where that cannot be told.
 
     Attributes
     ----------
@@ -43,6 +48,12 @@ class RulePrediction:
         """The return time, or what it exceeds; NaN if neither is known."""
         return self.at_least if np.isnan(self.rho) and self.at_least else self.rho
 
+    @classmethod
+    def unknown(cls, rule: str) -> RulePrediction:
+        """Of a rule whose numbers are withheld."""
+        nan = float("nan")
+        return cls(rule, nan, nan, nan, nan, (nan, nan), nan)
+
     @property
     def least_rho(self) -> float:
         """The return time that the discrepancy allows at best."""
@@ -66,6 +77,8 @@ class Prediction:
         Of the run; where, and how often, the estimator was called for this.
     is_noise_free
         Whether no two estimates at a pair differ.
+    against
+        The exact chain: ``"penalty"``, on the normal score of the same noise, or ``"standard"``.
     """
 
     rule: str
@@ -75,6 +88,7 @@ class Prediction:
     pairs: int
     replicates: int
     is_noise_free: bool = False
+    against: str = "penalty"
 
     @property
     def used(self) -> RulePrediction:
@@ -108,13 +122,17 @@ class Prediction:
         if self.is_noise_free and count == 0:
             return "the estimate has no noise: the kernel is `standard`"
         return (
-            f"predicted to separate {number(count)} times from an exact chain in {self.updates:,} updates "
-            f"(ρ = {number(self.rho)} ± {number(self.rho_se, 2)}), kernel discrepancy {self._discrepancy(self.used)}"
+            f"predicted to separate {number(count)} times in {self.updates:,} updates from {REFERENCES[self.against]} "
+            f"({self._rho()}), kernel discrepancy {self._discrepancy(self.used)}"
         )
 
     def __repr__(self) -> str:
-        head = f"Prediction from {self.pairs} pairs × {self.replicates} estimates each way ({self.calls:,} calls)"
+        size = f"{self.pairs} pairs × {self.replicates} estimates each way ({self.calls:,} calls)"
+        head = f"Prediction against {REFERENCES[self.against]}, from {size}"
         return "\n".join([head, *self._table(), *(f"  problem: {problem}" for problem in self.problems)])
+
+    def _rho(self) -> str:
+        return f"ρ = {number(self.rho)} ± {number(self.rho_se, 2)}" if np.isfinite(self.rho) else "ρ = ∞"
 
     def _table(self) -> Iterator[str]:
         row = "  {:<20}{:>18}{:>24}{:>24}".format

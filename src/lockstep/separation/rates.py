@@ -14,12 +14,13 @@ from lockstep.core.rule import Rule
 from lockstep.core.types import Array
 from lockstep.estimators.combinations import halves, two_sided
 from lockstep.ratios.rules import RULES, corrected
-from lockstep.separation.gaps import GRID, Gaps, measure_gaps
+from lockstep.separation.gaps import GRID, PENALTY, Gaps, measure_gaps
 from lockstep.separation.prediction import RulePrediction
 from lockstep.separation.replicates import Cumulants, Replicates
 from lockstep.separation.resolution import measure_nothing
 from lockstep.separation.summary import mean_and_error
-from lockstep.separation.trust import asymmetry_of, problems_of
+from lockstep.separation.tails import FEWEST_IN_TAIL, pareto_shape
+from lockstep.separation.trust import asymmetry_of, problems_of, variance_by_replicates
 
 NAN = float("nan")
 RESOLVED = 0.5
@@ -64,43 +65,67 @@ class Judged(NamedTuple):
 
 
 def judge(
-    estimator: Estimator, forward: Replicates, reverse: Replicates, more: Sequence[Rule], seen: Seen, updates: int
+    estimator: Estimator,
+    forward: Replicates,
+    reverse: Replicates,
+    more: Sequence[Rule],
+    seen: Seen,
+    updates: int,
+    against: str = PENALTY,
 ) -> Judged:
-    """Every rule that suits the estimator, and some more, in so many updates."""
+    """Every rule that suits the estimator, and some more, in so many updates against one exact kernel."""
     # Whatever is no number is found at the end, and said in words.
     with np.errstate(all="ignore"), double_precision():
-        return _judge(estimator, forward, reverse, more, seen, updates)
+        return _judge(estimator, forward, reverse, more, seen, updates, against)
 
 
 def _judge(
-    estimator: Estimator, forward: Replicates, reverse: Replicates, more: Sequence[Rule], seen: Seen, updates: int
+    estimator: Estimator,
+    forward: Replicates,
+    reverse: Replicates,
+    more: Sequence[Rule],
+    seen: Seen,
+    updates: int,
+    against: str,
 ) -> Judged:
     rules = {rule.name: rule for rule in (*ALL_RULES, *more) if rule.suits(estimator)}
     one_sided = {name: rule for name, rule in rules.items() if sides_of(rule, estimator) == 1}
-    problems, asymmetry = tuple(problems_of(estimator, forward, reverse)), asymmetry_of(forward, reverse)
+    problems = tuple(problems_of(estimator, forward, reverse, against == PENALTY))
+    # Standard Metropolis-Hastings is exact whatever the noise is like.
+    asymmetry = asymmetry_of(forward, reverse) if against == PENALTY else ""
+    # Whole estimates know their variance better than dependent samples do.
+    size = variance_by_replicates(forward, reverse)
+    forward, reverse = (one._replace(halves=one.halves.of_variance(size)) for one in (forward, reverse))
     found: dict[str, RulePrediction] = {}
     if not problems and not asymmetry:
-        found |= _measured(estimator, forward, one_sided, seen, updates)
+        found |= _measured(estimator, forward, one_sided, seen, updates, against)
     if not problems and len(one_sided) < len(rules):
         rest = {name: rule for name, rule in rules.items() if name not in one_sided}
-        found |= _measured(estimator, both_ways(forward, reverse), rest, seen, updates)
+        found |= _measured(estimator, both_ways(forward, reverse), rest, seen, updates, against)
     if lost := [name for name, of in found.items() if np.isnan(of.rho) and not of.at_least]:
         problems = (
             f"the gaps of {', '.join(lost)} are no numbers: the estimates or their cumulants are NaN or infinite; look "
             f"at what the estimator returns there",
         )
     is_noise_free = not problems and not np.any(forward.is_noisy & forward.does_move)
-    return Judged({name: found.get(name, withheld(name)) for name in rules}, problems, asymmetry, bool(is_noise_free))
+    return Judged(
+        {name: found.get(name, RulePrediction.unknown(name)) for name in rules},
+        problems,
+        asymmetry,
+        bool(is_noise_free),
+    )
 
 
 def _measured(
-    estimator: Estimator, replicates: Replicates, rules: dict[str, Rule], seen: Seen, updates: int
+    estimator: Estimator, replicates: Replicates, rules: dict[str, Rule], seen: Seen, updates: int, against: str
 ) -> dict[str, RulePrediction]:
     """The numbers of rules that decide by these replicates."""
-    made_up = [(seen.rate(gaps)[0], seen.discrepancy(gaps)[0]) for gaps in measure_nothing(replicates, estimator)]
-    nothing = Nothing(*np.mean(made_up, axis=0)) if made_up else Nothing(0.0, 0.0)
-    found = measure_gaps(replicates, rules)
-    return {name: of_rule(name, of, nothing, seen, updates) for name, of in found.items()}
+    # The chain without noise is known but for D: no score of the noise has to be measured.
+    nothing = [] if against != PENALTY else measure_nothing(replicates, estimator)
+    made_up = [(seen.rate(gaps)[0], seen.discrepancy(gaps)[0]) for gaps in nothing]
+    resolution = Nothing(*np.mean(made_up, axis=0)) if made_up else Nothing(0.0, 0.0)
+    found = measure_gaps(replicates, rules, against)
+    return {name: of_rule(name, of, resolution, seen, updates) for name, of in found.items()}
 
 
 def sides_of(rule: Rule, estimator: Estimator) -> int:
@@ -148,13 +173,16 @@ class Seen(NamedTuple):
     def average(self, values: np.ndarray, curve: np.ndarray) -> tuple[float, float]:
         """The average over updates of what has these values at the pairs, and its standard error."""
         at_pairs = np.interp(self.at_pairs, GRID, curve).mean(axis=1)
+        # Few pairs may make most of the average: where their tail has shape k, its error falls as n^(k-1) only.
+        heavy = _in_tail(values)
         # A curve that is lost in noise cannot tell.
         if self.in_run is None or at_pairs.mean() < LEAST_SHARE * abs(values.mean()):
-            return mean_and_error(values.reshape(self.chains, -1))
+            mean, error = mean_and_error(values.reshape(self.chains, -1))
+            return mean, heavy * error
         in_run, error_in_run = mean_and_error(np.interp(self.in_run, GRID, curve))
         ratio = float(values.sum() / at_pairs.sum()) if values.any() else 0.0
         _, error = mean_and_error((values - ratio * at_pairs).reshape(self.chains, -1))
-        error *= in_run / max(at_pairs.mean(), 1e-300)
+        error *= heavy * in_run / max(at_pairs.mean(), 1e-300)
         return ratio * in_run, float(np.hypot(error, ratio * error_in_run))
 
     def rate(self, gaps: Gaps) -> tuple[float, float]:
@@ -166,6 +194,16 @@ class Seen(NamedTuple):
         return self.average(*(np.abs(halves.sum(axis=0)) / 2 for halves in (gaps.signed, gaps.signed_curve)))
 
 
+def _in_tail(values: np.ndarray) -> float:
+    """How many times the error of an average is what the spread says: n^(k-1/2), n values in a tail of shape k."""
+    count = max(FEWEST_IN_TAIL // 2, len(values) // 5)
+    if len(values) <= 2 * count:
+        return 1.0
+    ordered = np.sort(values)
+    shape = pareto_shape(ordered[-count:] - ordered[-count - 1])
+    return float(count ** np.clip(shape - 0.5, 0.0, 0.5))
+
+
 def seen_by(rule: Rule, forward: Replicates, chains: int, in_run: np.ndarray | None) -> Seen:
     """The log ratios of a rule at the replicates, beside those of a run that it made."""
     with np.errstate(all="ignore"), double_precision():
@@ -174,16 +212,11 @@ def seen_by(rule: Rule, forward: Replicates, chains: int, in_run: np.ndarray | N
     return Seen(chains, np.nan_to_num(decided, nan=-np.inf), in_run)
 
 
-def withheld(rule: str) -> RulePrediction:
-    """No numbers."""
-    return RulePrediction(rule, NAN, NAN, NAN, NAN, (NAN, NAN), NAN)
-
-
 def of_rule(rule: str, gaps: Gaps, nothing: Nothing, seen: Seen, updates: int) -> RulePrediction:
     """The numbers of one rule from its gaps at pairs, beside those that are measured where the truth is none."""
     rate, rate_se = seen.rate(gaps)
     if not np.isfinite(rate):
-        return withheld(rule)
+        return RulePrediction.unknown(rule)
     acceptance = float(gaps.acceptance.mean())
     if 0 < rate < ABOVE_NOTHING * nothing.rate:
         most = rate + 2 * nothing.rate

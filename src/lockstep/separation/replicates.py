@@ -35,6 +35,13 @@ class Cumulants(NamedTuple):
     third: Array
     straight: Array
 
+    def of_variance(self, times: float) -> Cumulants:
+        """The same shape with so many times the variance."""
+        cube = times**1.5
+        return Cumulants(
+            self.difference, self.bias * times, self.variance * times, self.third * cube, self.straight * cube
+        )
+
 
 class Replicates(NamedTuple):
     """K estimates at each of P pairs, and what their samples tell together.

@@ -19,13 +19,14 @@ def sentences(run: Any) -> list[str]:
     )
     times = "once" if found.marks == 1 else f"{found.marks:,} times"
     while_equal = "" if isinstance(run.info, ShadowedInfo) else " at which they were equal"
-    said = [f"{who} {times} in {found.updates:,} updates{while_equal}."]
+    which = f" ({found.of})" if found.of else ""
+    said = [f"{who}{which} {times} in {found.updates:,} updates{while_equal}."]
     low, high = found.rho_2_interval
     if math.isfinite(found.rho_1):
         said.append(
             f"On average they walk in lockstep for ρ = {found.rho_1:,.4g} ± {found.rho_1_se:,.2g} updates between "
-            f"separations (from the gaps of the acceptance probabilities; by the marks alone, between {low:,.4g} and "
-            f"{high:,.4g} with 95 % confidence)."
+            f"separations{which} (from the gaps of the acceptance probabilities; by the marks alone, between "
+            f"{low:,.4g} and {high:,.4g} with 95 % confidence)."
         )
     if math.isfinite(found.tau):
         said.append(f"From the start, the first separation takes τ = {found.tau:,.4g} ± {found.tau_se:,.2g} updates.")

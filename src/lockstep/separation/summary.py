@@ -10,7 +10,10 @@ import numpy as np
 from scipy import stats
 
 from lockstep.core.arguments import require_run
+from lockstep.core.kernel import Kernel
 from lockstep.coupling.common_noise import CoupledInfo, ShadowedInfo
+from lockstep.kernels.metropolis_hastings import MetropolisHastings
+from lockstep.ratios.carried import Carried
 from lockstep.separation import times
 
 FEWEST_MARKS = 10
@@ -42,6 +45,8 @@ class Separation:
         The intervals between marks, and the p-value of a test of them against a geometric law.
     coalescence_times, coalescence_time
         After how many updates chains that had separated became equal again, and the mean of these.
+    of
+        Which chain from which, such as "naive from standard"; empty for a run that was loaded from disk.
     """
 
     rho_1: float
@@ -57,6 +62,7 @@ class Separation:
     identical_fraction_se: float
     return_times: np.ndarray
     coalescence_times: np.ndarray
+    of: str = ""
 
     @property
     def geometric_p_value(self) -> float:
@@ -77,12 +83,13 @@ class Separation:
 
     def to_dict(self) -> dict[str, Any]:
         """All numbers by name."""
-        names = [field.name for field in dataclasses.fields(self) if not field.name.endswith("_times")]
+        names = [field.name for field in dataclasses.fields(self)[:-1] if not field.name.endswith("_times")]
         names += ["geometric_p_value", "coalescences", "coalescence_time", "bound_slack"]
         return {name: getattr(self, name) for name in names}
 
     def __repr__(self) -> str:
-        return "\n".join([f"Separation: {self.marks:,} marks in {self.updates:,} updates", *self._lines()])
+        head = f"Separation{' of ' if self.of else ''}{self.of}: {self.marks:,} marks in {self.updates:,} updates"
+        return "\n".join([head, *self._lines()])
 
     def _lines(self) -> Iterator[str]:
         low, high = self.rho_2_interval
@@ -148,7 +155,25 @@ def _of_shadowed(run: Any) -> Separation:
         identical_fraction_se=np.nan,
         return_times=waits,
         coalescence_times=NONE,
+        of=who(run),
     )
+
+
+def who(run: Any) -> str:
+    """Which kernel of a coupled run separates from which: the second from the first."""
+    if run.kernel is None or len(run.kernel.kernels) != 2:
+        return ""
+    first, second = (_name(kernel) for kernel in run.kernel.kernels)
+    return f"{second} from {first}"
+
+
+def _name(kernel: Kernel) -> str:
+    if not isinstance(kernel, MetropolisHastings):
+        return kernel.name
+    ratio = kernel.ratio
+    if ratio.rule is not None:
+        return ratio.rule.name
+    return "standard" if isinstance(ratio, Carried) and not ratio.evaluate.is_random else ratio.name
 
 
 def _of_coupled(run: Any) -> Separation:
@@ -169,6 +194,7 @@ def _of_coupled(run: Any) -> Separation:
         identical_fraction_se=share_se,
         return_times=NONE,
         coalescence_times=times.unequal_spells(is_equal) if run.thin == 1 else NONE,
+        of=who(run),
     )
 
 

@@ -12,17 +12,23 @@ FEWEST_SAMPLES = 4
 HEAVY_VALUE, HEAVY_VARIANCE = 0.45, 0.75  # Pareto shapes: beyond 1/2 there is no variance, beyond 1 no mean
 MOST_BAD = 0.01
 LEAST_ASYMMETRY, ALARM = 0.1, 4.0
+FREQUENCIES = np.arange(5.0, 130.0, 0.5)  # of steps in the law of the noise, of 1.3 down to 0.05 standard deviations
+LEAST_LUMP, MOST_ROWS = 0.05, 512
 COARSE = 0.02  # steps of a lattice, in standard deviations
 LEAST_FACTOR, CERTAIN = np.log(1.25), 5.0  # of a variance beside the one that samples tell, and in standard errors
 FEWEST_VALUES, FEWEST_REPLICATES = 200, 16
+MEASURE = (
+    "take predict(run, against='standard'), which needs no score, measure by ls.Shadowed against an exact kernel, or "
+    "use ls.separation.bias"
+)
 WITHOUT_VARIANCE = (
     "their variance or third moment may not exist, and no correction by cumulants is valid; bound or transform the "
     "samples, take more of them if each is an average of few rows, or use an exact kernel"
 )
 
 
-def problems_of(estimator: Estimator, forward: Replicates, reverse: Replicates) -> list[str]:
-    """Sentences about what is wrong with the estimates, for every rule."""
+def problems_of(estimator: Estimator, forward: Replicates, reverse: Replicates, needs_score: bool = True) -> list[str]:
+    """Sentences about what is wrong with the estimates, for every rule; some only if they need a normal score."""
     found = []
     count = float(np.mean(forward.each.count))
     if count < FEWEST_SAMPLES and not estimator.is_variance_known:
@@ -35,7 +41,8 @@ def problems_of(estimator: Estimator, forward: Replicates, reverse: Replicates) 
         found.append(
             f"{bad:.1%} of the estimates are NaN or infinite where D is finite: such noise has no normal score"
         )
-    found += filter(None, (_few_values(forward), _other_variance(forward, reverse)))
+    steps = (_few_values(forward) or _lumps(forward)) if needs_score else ""
+    found += filter(None, (steps, _other_variance(forward, reverse)))
     has_samples = bool(np.isfinite(forward.influences).any())
     if heavy := _heavy_samples(forward, reverse) if has_samples else _heavy_estimates(forward, reverse):
         found.append(f"{heavy}: {WITHOUT_VARIANCE}")
@@ -57,13 +64,35 @@ def _few_values(replicates: Replicates) -> str:
         return ""
     return (
         f"the estimates take few values, about {step:.2g} standard deviations apart (averages of counts, or of samples "
-        f"with two values): they have no normal score; measure instead by ls.Shadowed against an exact kernel, or use "
-        f"ls.separation.bias"
+        f"with two values): they have no normal score; {MEASURE}"
     )
 
 
-def _other_variance(forward: Replicates, reverse: Replicates) -> str:
-    """A sentence if whole estimates vary otherwise than their samples tell: these are then not independent."""
+def _lumps(replicates: Replicates) -> str:
+    """A sentence if estimates come in lumps, as averages of samples with nearly two values do: their law has steps.
+
+    Steps of h standard deviations are seen in abs(E exp(2πi e/h))², which is next to nothing for a smooth law. Within
+    half of the replicates at a pair, where the steps begin at the same place, that is estimated without bias.
+    """
+    rows = replicates.is_noisy & replicates.does_move
+    half = replicates.linear.shape[1] // 2
+    scale = np.sqrt(replicates.halves.variance[:, rows].mean(axis=0))
+    e = (np.asarray(replicates.linear)[rows] / scale[:, None]).reshape(-1, half)
+    e = e[np.isfinite(e).all(axis=1)][:MOST_ROWS]
+    if len(e) < 2 or half < 2:
+        return ""
+    seen = np.array([np.mean(np.abs(np.exp(1j * t * e).mean(axis=1)) ** 2) for t in FREQUENCIES])
+    sizes = (half * seen - 1) / (half - 1)
+    if sizes.max() < max(LEAST_LUMP, ALARM / ((half - 1) * np.sqrt(len(e)))):
+        return ""
+    return (
+        f"the estimates come in lumps, about {2 * np.pi / FREQUENCIES[np.argmax(sizes)]:.2g} standard deviations apart "
+        f"(as averages of samples or of weights with nearly two values do): no smooth normal score fits them; {MEASURE}"
+    )
+
+
+def variance_by_replicates(forward: Replicates, reverse: Replicates) -> float:
+    """How many times the variance that samples tell whole estimates have; 1 unless that is certain."""
     ratios = []
     for one in (forward, reverse):
         half = one.linear.shape[1] // 2
@@ -72,14 +101,22 @@ def _other_variance(forward: Replicates, reverse: Replicates) -> str:
         ratios.append(seen / one.halves.variance[:, one.is_noisy].mean(axis=0))
     ratio = np.concatenate(ratios)
     if ratio.size < 2:
-        return ""
+        return 1.0
     size, error = float(ratio.mean()), float(ratio.std(ddof=1) / np.sqrt(ratio.size))
-    if np.abs(size - 1) < CERTAIN * error or np.abs(np.log(size)) < LEAST_FACTOR:
+    return size if np.abs(size - 1) >= CERTAIN * error else 1.0
+
+
+def _other_variance(forward: Replicates, reverse: Replicates) -> str:
+    """A sentence if whole estimates vary far otherwise than their samples tell: these are then not independent."""
+    size = variance_by_replicates(forward, reverse)
+    if np.abs(np.log(size)) < LEAST_FACTOR:
         return ""
+    stated = float(np.median(forward.halves.variance[:, forward.is_noisy]))
     return (
         f"the variance of an estimate is {size:.2g} times what its samples say: they are not independent (or batches "
-        f"too short against the chain's autocorrelation: take ls.estimators.batch_means with longer ones), so that no "
-        f"rule that corrects by this variance is right"
+        f"too short against the chain's autocorrelation: take ls.estimators.batch_means with longer ones). No rule "
+        f"that corrects by this variance is right: it takes off {stated / 2:.2g} where {size * stated / 2:.2g} is "
+        f"needed, and balance is off by the factor {np.exp((size - 1) * stated / 2):.2g}"
     )
 
 

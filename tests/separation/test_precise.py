@@ -1,0 +1,79 @@
+"""Whether pairs tell a rate of separation: more of them, or no number."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from lockstep import Estimate
+from lockstep.separation.precise import AIM, joined, pairs_for, relative_error, withheld
+from lockstep.separation.prediction import Prediction, RulePrediction
+from lockstep.separation.rates import _in_tail
+from lockstep.separation.replicates import Cumulants, Replicates
+from lockstep.separation.trust import _lumps, variance_by_replicates
+
+
+def rule(name, rho, error):
+    return RulePrediction(name, rho, error, 1.0, 0.01, (0.0, 0.02), 0.5)
+
+
+def replicates(values, variance):
+    """Estimates (P, K) of D = 0 whose samples tell a variance."""
+    pairs, count = values.shape
+    halves = values.reshape(pairs, 2, -1)
+    linear = (halves - halves.mean(axis=2, keepdims=True)).reshape(pairs, count)
+    cumulants = Cumulants(halves.mean(axis=2).T, *(np.full((2, pairs), of) for of in (0.0, variance, 0.0, 0.0)))
+    each = Estimate(values, *(np.full(values.shape, of) for of in (0.0, variance, 0.0, 16.0)))
+    return Replicates(np.arange(float(pairs)), each, linear, cumulants, np.zeros((pairs, 3)), np.ones(pairs, bool))
+
+
+def test_numbers_that_pairs_cannot_tell_are_withheld():
+    found = {"naive": rule("naive", 100.0, 5.0), "penalty": rule("penalty", 400.0, 100.0)}
+    kept, sentence = withheld(found, pairs=125, replicates=32)
+    assert kept["naive"] is found["naive"] and np.isnan(kept["penalty"].rho)
+    calls = 2 * 32 * pairs_for(found["penalty"], 125, AIM)
+    assert "gaps of penalty differ" in sentence and "±25%" in sentence and f"calls={calls}" in sentence
+    assert calls == pytest.approx(2 * 32 * 125 * 2.5**2, rel=0.01)
+    assert withheld({"naive": found["naive"]}, 125, 32) == ({"naive": found["naive"]}, "")
+    assert relative_error(rule("exact", np.inf, 0.0)) == 0.0
+
+
+def test_pairs_of_two_draws_are_joined_chain_by_chain():
+    rng = np.random.default_rng(0)
+    first, second = (replicates(rng.normal(size=(pairs, 8)), 1.0) for pairs in (6, 4))
+    both = joined(first, second, chains=2)
+    np.testing.assert_array_equal(both.log_proposal_ratio, [0, 1, 2, 0, 1, 3, 4, 5, 2, 3])
+    np.testing.assert_array_equal(both.each.value[3:5], second.each.value[:2])
+    np.testing.assert_array_equal(both.halves.difference[:, 5:8], first.halves.difference[:, 3:])
+
+
+@pytest.mark.parametrize("m, width, is_seen", [(16, 0.05, True), (64, 0.05, True), (16, 1.0, False), (16, 10.0, False)])
+def test_lumps_are_seen_and_smooth_laws_are_not(m, width, is_seen):
+    rng = np.random.default_rng(1)
+    samples = rng.choice([-1.0, 1.0], size=(64, 32, m)) + width * rng.standard_normal((64, 32, m))
+    said = _lumps(replicates(samples.mean(axis=2), (1 + width**2) / m))
+    assert ("lumps" in said) == is_seen
+    if is_seen:
+        assert f"about {2 / np.sqrt(m):.2g}"[:9] in said  # the step of an average, 2/m, in its standard deviations
+
+
+def test_whole_estimates_tell_their_variance():
+    values = np.random.default_rng(2).standard_normal((128, 32))
+    one = replicates(values, 1.0)
+    assert variance_by_replicates(one, one) == 1.0  # nothing that is certain
+    short = replicates(values, 0.5)
+    assert variance_by_replicates(short, short) == pytest.approx(2.0, rel=0.05)
+    assert short.halves.of_variance(2.0).variance == pytest.approx(1.0)
+
+
+def test_errors_over_pairs_grow_with_a_heavy_tail():
+    rng = np.random.default_rng(3)
+    assert _in_tail(rng.exponential(size=1000)) < 1.2
+    assert _in_tail(rng.pareto(1.2, size=1000)) > 2
+
+
+def test_a_prediction_names_its_exact_chain():
+    found = {"naive": rule("naive", 100.0, 5.0)}
+    for against, words in (("penalty", "exact penalty chain on the normal score"), ("standard", "standard chain")):
+        predicted = Prediction("naive", found, (), 1000, 125, 32, against=against)
+        assert words in predicted.sentence() and words in repr(predicted)
