@@ -20,7 +20,7 @@ from lockstep.separation.times import geometric_p_value, mean_waiting_time, uneq
 def run_of(marks, gaps=None):
     marks = np.atleast_2d(marks)
     info = ShadowedInfo(None, None, marks, np.full(marks.shape, marks.mean()) if gaps is None else gaps)
-    return SimpleNamespace(positions=None, info=info, thin=1, chains=len(marks), draws=marks.shape[1])
+    return SimpleNamespace(positions=None, kernel=None, info=info, thin=1, chains=len(marks), draws=marks.shape[1])
 
 
 def markov_marks(rng, chains, draws, rate_quiet, rate_busy, switch):

@@ -41,12 +41,13 @@ def problems_of(estimator: Estimator, forward: Replicates, reverse: Replicates, 
         found.append(
             f"{bad:.1%} of the estimates are NaN or infinite where D is finite: such noise has no normal score"
         )
-    steps = (_few_values(forward) or _lumps(forward)) if needs_score else ""
-    found += filter(None, (steps, _other_variance(forward, reverse)))
     has_samples = bool(np.isfinite(forward.influences).any())
-    if heavy := _heavy_samples(forward, reverse) if has_samples else _heavy_estimates(forward, reverse):
-        found.append(f"{heavy}: {WITHOUT_VARIANCE}")
-    return found
+    heavy = _heavy_samples(forward, reverse) if has_samples else _heavy_estimates(forward, reverse)
+    if needs_score:
+        # Most estimates with heavy tails lie in one lump, in units of a standard deviation that they do not have.
+        found.append(_few_values(forward) or ("" if heavy else _lumps(forward)))
+    found += [_other_variance(forward, reverse), f"{heavy}: {WITHOUT_VARIANCE}" if heavy else ""]
+    return list(filter(None, found))
 
 
 def _few_values(replicates: Replicates) -> str:
