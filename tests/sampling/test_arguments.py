@@ -1,6 +1,7 @@
 """Nonsense is refused by name, at once; what is written goes where it should, and nowhere else."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import jax.numpy as jnp
 import jax.random as jr
@@ -44,6 +45,7 @@ BAD = {
     "count of mean is 1000": lambda: ls.estimators.mean(lambda noise, *_: noise, HUGE),
     "shape of Ising is 1000": lambda: ls.models.Ising((HUGE, 3)),
     "executor is 1000": lambda: ls.sample(KERNEL, 0.0, executor=HUGE),
+    "executor is <class": lambda: ls.sample(KERNEL, 0.0, executor=ThreadPoolExecutor),
     "run must be what ls.sample": lambda: ls.separation.summary(None),
     "run must be what": lambda: ls.separation.predict(None),
     "run must be": lambda: ls.separation.bias(None),

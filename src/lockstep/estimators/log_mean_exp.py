@@ -7,26 +7,17 @@ from typing import Any
 import jax
 import numpy as np
 
-from lockstep.core.estimator import Estimate, Estimator
+from lockstep.core.estimator import Estimate
 from lockstep.core.parts import part
 from lockstep.core.trees import choose, namespace
-from lockstep.core.types import Array, Key, Position, Shape
-from lockstep.estimators.samples import (
-    Moments,
-    Pooled,
-    Samples,
-    influences_of_singles,
-    is_row,
-    mean_of,
-    moments,
-    samples_of,
-)
+from lockstep.core.types import Array, Position
+from lockstep.estimators.samples import Moments, OfSamples, Pooled, Samples, is_row, mean_of, moments, samples_of
 from lockstep.host.functions import Scalar
 from lockstep.host.moments import FEW, log_of_few, moments_of_few
 
 
 @part
-class LogMeanExp(Estimator):
+class LogMeanExp(OfSamples):
     """``D̂ = log(average of e^{log w_i})``.
 
     With relative weights r_i = w_i/average and their variance s²: bias = -s²/(2m), variance = s²/m,
@@ -34,17 +25,6 @@ class LogMeanExp(Estimator):
     """
 
     samples: Samples
-
-    @property
-    def count(self) -> int:
-        return self.samples.count
-
-    @property
-    def has_variance(self) -> bool:
-        return self.count > 1
-
-    def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
-        return self.samples.noise(key, shape)
 
     def __call__(self, noise: Any, position: Position, candidate: Position) -> Estimate:
         return _log_of_average(self.samples(noise, position, candidate), self.count)[0]
@@ -59,16 +39,6 @@ class LogMeanExp(Estimator):
         estimate, of, weights = _log_of_average(log_weights.ravel(), log_weights.size)
         linear = weights.reshape(log_weights.shape).mean(axis=1) - 1
         return Pooled(estimate, linear, of.third / log_weights.size**2)
-
-    def taken(self, key: Key, position: Position, candidate: Position, estimates: int) -> tuple[LogMeanExp, Any]:
-        samples, values = self.samples.taken(key, position, candidate, estimates)
-        return LogMeanExp(samples), values
-
-    influences = influences_of_singles
-
-    def with_count(self, count: int) -> LogMeanExp:
-        """The same estimator with another number of samples."""
-        return LogMeanExp(self.samples.with_count(count))
 
 
 def _log_of_average(log_weights: Array, count: int) -> tuple[Estimate, Moments, Any]:

@@ -7,15 +7,15 @@ from typing import Any
 import jax
 import numpy as np
 
-from lockstep.core.estimator import Estimate, Estimator
+from lockstep.core.estimator import Estimate
 from lockstep.core.parts import part
-from lockstep.core.types import Array, Key, Position, Shape
+from lockstep.core.types import Array, Position
 from lockstep.estimators.samples import (
     Moments,
+    OfSamples,
     Pooled,
     Samples,
     as_moments,
-    influences_of_singles,
     is_row,
     mean_of,
     moments,
@@ -29,21 +29,10 @@ ZERO = np.float64(0.0)
 
 
 @part
-class Mean(Estimator):
+class Mean(OfSamples):
     """``D̂`` = average of the samples: unbiased, variance s²/m, third cumulant k₃/m²."""
 
     samples: Samples
-
-    @property
-    def count(self) -> int:
-        return self.samples.count
-
-    @property
-    def has_variance(self) -> bool:
-        return self.count > 1
-
-    def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
-        return self.samples.noise(key, shape)
 
     def __call__(self, noise: Any, position: Position, candidate: Position) -> Estimate:
         samples = self.samples(noise, position, candidate)
@@ -62,16 +51,6 @@ class Mean(Estimator):
 
     def _moments(self, noise: Any, position: Position, candidate: Position) -> Moments:
         return as_moments(self.samples(noise, position, candidate), "mean")
-
-    def taken(self, key: Key, position: Position, candidate: Position, estimates: int) -> tuple[Mean, Any]:
-        samples, values = self.samples.taken(key, position, candidate, estimates)
-        return Mean(samples), values
-
-    influences = influences_of_singles
-
-    def with_count(self, count: int) -> Mean:
-        """The same estimator with another number of samples."""
-        return Mean(self.samples.with_count(count))
 
 
 def average(of: Moments, count: int) -> Estimate:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
-from typing import Any, NamedTuple
+from abc import abstractmethod
+from typing import Any, NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
@@ -219,10 +221,38 @@ def influences(estimator: Estimator, samples: Any, position: Position, candidate
     return jnp.full(1, jnp.nan)
 
 
-def influences_of_singles(estimator: Any, samples: Array, position: Position, candidate: Position) -> Array:
-    """The same for independent samples: each is an estimate of one."""
-    singles = samples.reshape(-1, 1, *samples.shape[2:])
-    return estimator.with_count(1).pooled(singles, position, candidate).linear
+class OfSamples(Estimator):
+    """An estimator whose noise is that of independent samples, with cumulants that are estimated from them."""
+
+    samples: Samples
+
+    @property
+    def count(self) -> int:
+        return self.samples.count
+
+    @property
+    def has_variance(self) -> bool:
+        return self.count > 1
+
+    def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
+        return self.samples.noise(key, shape)
+
+    @abstractmethod
+    def pooled(self, noise: Any, position: Position, candidate: Position) -> Pooled:
+        """One estimate from the samples of several, whose noise has a leading axis."""
+
+    def taken(self, key: Key, position: Position, candidate: Position, estimates: int) -> tuple[Self, Any]:
+        samples, values = self.samples.taken(key, position, candidate, estimates)
+        return dataclasses.replace(self, samples=samples), values  # type: ignore[type-var]
+
+    def influences(self, samples: Array, position: Position, candidate: Position) -> Array:
+        """Each sample is an estimate of one."""
+        singles = samples.reshape(-1, 1, *samples.shape[2:])
+        return self.with_count(1).pooled(singles, position, candidate).linear
+
+    def with_count(self, count: int) -> Self:
+        """The same estimator with another number of samples."""
+        return dataclasses.replace(self, samples=self.samples.with_count(count))  # type: ignore[type-var]
 
 
 def as_estimator(estimator: Any, name: str) -> Estimator:

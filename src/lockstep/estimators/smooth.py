@@ -6,32 +6,21 @@ from typing import Any
 
 import jax
 
-from lockstep.core.estimator import Estimate, Estimator
+from lockstep.core.estimator import Estimate
 from lockstep.core.parts import part
-from lockstep.core.types import Array, Key, Position, Shape
+from lockstep.core.types import Array, Position
 from lockstep.estimators.delta import Delta, delta_of
-from lockstep.estimators.samples import Pooled, Samples, influences_of_singles, is_boxed, samples_of
+from lockstep.estimators.samples import OfSamples, Pooled, Samples, is_boxed, samples_of
 from lockstep.host.boxes import called_back
 from lockstep.host.functions import Function
 
 
 @part
-class Smooth(Estimator):
+class Smooth(OfSamples):
     """``D̂ = g(average of W₁..W_m)``, with the cumulants of `Delta`."""
 
     samples: Samples
     delta: Delta
-
-    @property
-    def count(self) -> int:
-        return self.samples.count
-
-    @property
-    def has_variance(self) -> bool:
-        return self.count > 1
-
-    def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
-        return self.samples.noise(key, shape)
 
     def __call__(self, noise: Any, position: Position, candidate: Position) -> Estimate:
         samples = self.samples(noise, position, candidate)
@@ -47,12 +36,6 @@ class Smooth(Estimator):
         groups = jax.vmap(self.samples, in_axes=(0, None, None))(noise, position, candidate)
         delta = suited(self.delta, self.samples, groups[0], position, candidate)
         return delta.pooled(groups, position, candidate)
-
-    def taken(self, key: Key, position: Position, candidate: Position, estimates: int) -> tuple[Smooth, Any]:
-        samples, values = self.samples.taken(key, position, candidate, estimates)
-        return Smooth(samples, self.delta), values
-
-    influences = influences_of_singles
 
     def with_count(self, count: int) -> Smooth:
         """The same estimator with another number of samples."""
