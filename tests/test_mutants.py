@@ -229,6 +229,9 @@ FAULTS = {
         ("np.sum(times) + 1) / 2", "np.sum(times) - 1) / 2"),
         ("coalescences[coalescences > separations[0]] if", "coalescences if"),
     ],
+    ("subsampling/bounds.py", "subsampling/test_subsample.py::test_bounds_hold_and_are_not_far_too_wide"): [
+        ("1.0, 1 / (6 * math.sqrt(3))", "1.0, 1 / 18"),
+    ],
     (
         "subsampling/surrogates.py",
         "subsampling/test_subsample.py::test_the_change_of_a_control_is_the_difference_of_its_values",
