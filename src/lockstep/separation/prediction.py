@@ -128,7 +128,8 @@ class Prediction:
 
     def __repr__(self) -> str:
         head = f"Prediction from {self.pairs} pairs × {self.replicates} estimates each way ({self.calls:,} calls),"
-        return "\n".join([head, f"  against {REFERENCES[self.against]}", *self._table(), *(f"  problem: {problem}" for problem in self.problems)])
+        problems = (f"  problem: {problem}" for problem in self.problems)
+        return "\n".join([head, f"  against {REFERENCES[self.against]}", *self._table(), *problems])
 
     def _rho(self) -> str:
         return f"ρ = {number(self.rho)} ± {number(self.rho_se, 2)}" if np.isfinite(self.rho) else "ρ = ∞"
