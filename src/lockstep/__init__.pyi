@@ -31,6 +31,7 @@ from lockstep.core.version import __version__ as __version__
 from lockstep.core.warnings import LockstepWarning as LockstepWarning
 from lockstep.coupling import (
     Coupled as Coupled,
+    Lagged as Lagged,
     MaximallyCoupled as MaximallyCoupled,
     Pair as Pair,
     Shadowed as Shadowed,

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import jax
+import jax.random as jr
 import numpy as np
 
 Array: TypeAlias = Any  # a JAX array (compiled) or a NumPy array (interpreted); leaves of pytrees are of this kind
@@ -143,6 +144,16 @@ class Proposal(Part):
     def adapted(self) -> Callable[..., Any] | None:
         """``adapted(positions, step)``: the same, fitted to positions (chains, draws, …) of the past; None: never."""
         return None
+
+    @declared
+    def coupled(self) -> Callable[..., tuple[Position, Array]] | None:
+        """``coupled(noise, meet, position, candidate, other)``: what a second chain, at ``other``, is proposed.
+
+        Given is what was proposed to the first: ``candidate``, made by ``noise`` at ``position``. The second's is its
+        own proposal in law, and the very ``candidate`` as often as the two laws allow; it comes with its log proposal
+        ratio. ``meet``, minus an exponential variable, is what is random in it besides. None: chains never meet.
+        """
+        return (lambda noise, meet, position, candidate, other: self(noise, other)) if self.is_independent else None
 
     @declared
     def law(self) -> Callable[..., tuple[Array, Array]] | None:
@@ -485,6 +496,19 @@ class Kernel(Part):
     def step(self, rng_key: Key, state: Any) -> tuple[Any, Any]:
         """One update with the noise of ``rng_key``, as BlackJAX's loops call it."""
         return self.move(state, self.noise(rng_key, state.position))
+
+    @declared
+    def cannot_meet(self) -> str | None:
+        """Why two chains of it, coupled by ``move_both``, would never become equal; None: they can."""
+        return f"{self.name} has no method move_both, which moves two chains so that they meet"
+
+    def meeting_noise(self, key: Key, shape: Shape = ()) -> Any:
+        """What is random in an array of ``move_both`` besides the noise of an update."""
+        return -jr.exponential(key, shape, float)
+
+    def move_both(self, first: Any, second: Any, noise: Any, meet: Any) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+        """One update of two chains: each is moved as by ``move`` in law, and equal chains stay equal."""
+        raise NotImplementedError(self.cannot_meet)
 
     @declared
     def exact_when(self) -> str | None:

@@ -10,8 +10,8 @@ import jax.random as jr
 import numpy as np
 
 from lockstep.core.adopt import adopted
-from lockstep.core.parts import choose, is_alike, part, set_field
-from lockstep.core.types import Info, Kernel, Key, Noise, Position, Proposal, Ratio, Shape, State
+from lockstep.core.parts import choose, have_equal_values, is_alike, part, set_field
+from lockstep.core.types import Array, Info, Kernel, Key, Noise, Position, Proposal, Ratio, Shape, State
 
 
 @part
@@ -53,10 +53,22 @@ class MetropolisHastings(Kernel):
 
     def move(self, state: State, noise: Noise) -> tuple[State, Info]:
         """One update, with all randomness given."""
-        position, memory = state
         proposal_noise, ratio_noise, accept = noise
         # PROPOSE a candidate.
-        candidate, log_proposal_ratio = self.proposal(proposal_noise, position)
+        return self.decide(state, self.proposal(proposal_noise, state.position), ratio_noise, accept)
+
+    def move_both(
+        self, first: State, second: State, noise: Noise, meet: Array
+    ) -> tuple[tuple[State, Info], tuple[State, Info]]:
+        """One update of two chains: the same candidate as often as their laws allow, and all other noise shared."""
+        return both_moved(self, first, second, noise, meet)
+
+    def decide(
+        self, state: State, proposed: tuple[Position, Array], ratio_noise: Any, accept: Array
+    ) -> tuple[State, Info]:
+        """Accept or reject what was proposed: a candidate with its log proposal ratio."""
+        position, memory = state
+        candidate, log_proposal_ratio = proposed
         if not isinstance(accept, np.generic):
             _require_alike(candidate, position)
         # RATIO of the candidate to the position.
@@ -70,6 +82,20 @@ class MetropolisHastings(Kernel):
         is_accepted = (accept <= log_ratio) & is_valid
         next_state = choose(is_accepted, State(candidate, candidate_memory), state)
         return next_state, Info(is_accepted, log_ratio, is_valid, is_violated)
+
+    @property
+    def cannot_meet(self) -> str | None:
+        if self.proposal.coupled is None:
+            return (
+                f"its proposal, {self.proposal.name}, does not say how two chains are proposed the same candidate; "
+                f"give it a method coupled(noise, meet, position, candidate, other), or take another"
+            )
+        if self.ratio.correlation is not None:
+            return (
+                f"{self.ratio.remembered_name} is estimated with noise that is correlated from one update to the next, "
+                f"and the noises of two chains never become equal; take correlation=0.0"
+            )
+        return None
 
     @property
     def is_memory_random(self) -> bool:
@@ -100,6 +126,22 @@ class MetropolisHastings(Kernel):
 
     def placed(self, position: Position) -> list[tuple[MetropolisHastings, Position]]:
         return [(self, position)]
+
+
+def both_moved(
+    kernel: Any, first: State, second: State, noise: Noise, meet: Array
+) -> tuple[tuple[State, Info], tuple[State, Info]]:
+    """One update of two chains of a kernel with a ``proposal`` and a method ``decide``."""
+    proposal_noise, ratio_noise, accept = noise
+    # PROPOSE a candidate to the first chain, and the same to the second as often as their laws allow.
+    proposed = kernel.proposal(proposal_noise, first.position)
+    candidate, _ = proposed
+    proposed_second = kernel.proposal.coupled(proposal_noise, meet, first.position, candidate, second.position)
+    moved, info = kernel.decide(first, proposed, ratio_noise, accept)
+    moved_second, info_second = kernel.decide(second, proposed_second, ratio_noise, accept)
+    # MEET: what both remember of one candidate, evaluated with one noise, is one number, but for rounding.
+    is_shared = info.is_accepted & info_second.is_accepted & have_equal_values(candidate, proposed_second[0])
+    return (moved, info), (choose(is_shared, moved, moved_second), info_second)
 
 
 def _require_alike(candidate: Position, position: Position) -> None:

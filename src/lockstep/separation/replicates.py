@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
+from lockstep.core.parts import have_equal_values
 from lockstep.core.precision import canonical, double_precision
 from lockstep.core.types import Array, Estimate, Estimator, Key, Position, Proposal
-from lockstep.coupling.common_noise import have_equal_values
 from lockstep.estimators.samples import influences, pooled, taken
 from lockstep.host.boxes import called_back
 from lockstep.host.callback import raised_here
