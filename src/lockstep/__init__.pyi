@@ -56,6 +56,7 @@ from lockstep.kernels import (
     tunamh as tunamh,
     universal as universal,
 )
+from lockstep.lagged import convergence as convergence, unbiased as unbiased
 from lockstep.proposals import (
     Component as Component,
     CrankNicolson as CrankNicolson,
