@@ -9,14 +9,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lockstep.core.arguments import whole
-from lockstep.lagged.pairs import Setting, run_pairs
+from lockstep.host.boxes import is_interpreted
+from lockstep.lagged.pairs import Setting, extended, run_pairs
 from lockstep.storage.archive import read_json, write_json
 from lockstep.storage.errors import DamagedError, MismatchError, StorageError
 
 NAME = "pairs.json"
 FORMAT = 1
 PILOT_PAIRS = 32
-PILOT_UPDATES = 64  # at first
+PILOT_UPDATES, PILOT_CALLS = 512, 64  # at first; of black boxes, which may be slow
 TIMES = 10  # the average ends at so many times its start
 PILOT_STREAM = 20  # of seeds: the pilot's pairs are others than those that are averaged
 
@@ -49,9 +50,7 @@ def chosen(setting: Setting, pairs: int, lag: int | None, start: int | None, end
         found = found._replace(start=found.start if start is None else start, end=found.end if end is None else end)
     if found.end < found.start:
         raise ValueError(f"end is {found.end}, before start, {found.start}; the average goes from start to end")
-    have = sum(found.batches)
-    if pairs > have:
-        found = found._replace(batches=(*found.batches, pairs - have))
+    found = found._replace(batches=extended(found.batches, pairs, setting.kernel))
     if setting.directory is not None:
         write_choice(setting.directory, found)
     return found
@@ -78,7 +77,8 @@ def pilot_waits(setting: Setting) -> np.ndarray:
     seed = int(np.random.SeedSequence([setting.seed, PILOT_STREAM]).generate_state(1)[0])
     directory = None if setting.directory is None else setting.directory / "pilot"
     pilot = dataclasses.replace(setting, lag=1, seed=seed, directory=directory)
-    groups = run_pairs(pilot, [PILOT_PAIRS], min(PILOT_UPDATES, setting.most), "pilot")
+    updates = PILOT_CALLS if is_interpreted(setting.kernel) else PILOT_UPDATES
+    groups = run_pairs(pilot, [PILOT_PAIRS], min(updates, setting.most), "pilot")
     times = np.concatenate([group.meeting_times for group in groups])
     if not times.all():
         raise RuntimeError(

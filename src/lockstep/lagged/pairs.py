@@ -39,6 +39,25 @@ MOST_GROUPS = 64
 FEWEST_PAIRS = 32  # of a compiled group: moved at once, they cost little more than one
 
 
+def width_of(kernel: Any, batch: int) -> int:
+    """How many pairs form a group, of so many that were asked for at a time."""
+    width = -(-batch // MOST_GROUPS)
+    return width if is_interpreted(kernel) else max(FEWEST_PAIRS, 1 << (width - 1).bit_length())
+
+
+def extended(batches: Sequence[int], pairs: int, kernel: Any) -> tuple[int, ...]:
+    """The batches with another one, if they have fewer pairs.
+
+    Compiled groups are always full, so that one program serves them all; what is more than was asked for waits for
+    those who ask for more.
+    """
+    missing = pairs - sum(batches)
+    if missing <= 0:
+        return tuple(batches)
+    width = width_of(kernel, missing)
+    return (*batches, missing if is_interpreted(kernel) else -(-missing // width) * width)
+
+
 class Group(NamedTuple):
     """Pairs that ran together: X_0 of each, the draws, and when they met (0: not yet).
 
@@ -118,9 +137,7 @@ def _tasks(setting: Setting, batches: Sequence[int], updates: int) -> list[Task]
     whole = make_task(pair, PairStart(setting.draw), updates, sum(batches), setting.seed, 0)
     tasks, first = [], 0
     for batch in batches:
-        width = -(-batch // MOST_GROUPS)
-        if not is_interpreted(kernel):
-            width = max(width, FEWEST_PAIRS)
+        width = width_of(kernel, batch)
         for begin in range(first, first + batch, width):
             size = min(width, first + batch - begin)
             group = dataclasses.replace(whole, chains=begin + size, first=begin, width=size)

@@ -16,7 +16,7 @@ from lockstep.coupling.names import named_arrays
 from lockstep.lagged.average import averages
 from lockstep.lagged.choice import Choice, chosen, far_apart
 from lockstep.lagged.convergence import MOST_UPDATES, Convergence, converged, first_pairs, setting_of
-from lockstep.lagged.pairs import Group, Setting, run_pairs
+from lockstep.lagged.pairs import Group, Setting, extended, run_pairs
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -90,9 +90,8 @@ class Unbiased:
         """The estimate from so many pairs in all: what is missing is run, and the rest is kept."""
         setting = dataclasses.replace(self.setting, executor=executor, progress=progress)
         pairs = whole(pairs, "pairs", 2)
-        have = sum(self.choice.batches)
-        batches = (*self.choice.batches, pairs - have) if pairs > have else self.choice.batches
-        return _run(setting, self.function, self.choice._replace(batches=batches), pairs, self.groups)
+        choice = self.choice._replace(batches=extended(self.choice.batches, pairs, setting.kernel))
+        return _run(setting, self.function, choice, pairs, self.groups)
 
     def to_datatree(self) -> Any:
         """An xarray DataTree: ``unbiased`` has an estimate a pair, ``sample_stats`` the meeting times.
