@@ -83,10 +83,19 @@ def joint(case: Case, proposal) -> tuple[np.ndarray, np.ndarray]:
             to, too = classes[first, noise], classes[second, noise]
             a, b = np.broadcast_to(left[part], to.shape), np.broadcast_to(right[part], to.shape)
             both = np.minimum(one, two)
-            np.add.at(result, (a, b, to, too), weight * both)
-            np.add.at(result, (a, b, to, b), weight * (one - both))
-            np.add.at(result, (a, b, a, too), weight * (two - both))
-            np.add.at(result, (a, b, a, b), weight * (1 - np.maximum(one, two)))
+            outcomes = (
+                (to, too, both),
+                (to, b, one - both),
+                (a, too, two - both),
+                (a, b, 1 - np.maximum(one, two)),
+            )
+            for left_to, right_to, chance in outcomes:
+                share = weight * chance
+                if kernel.is_memory_random:
+                    np.add.at(result, (a, b, left_to, right_to), share)
+                else:  # the states do not depend on the noise: sums of pairs of sums, which round less
+                    share = np.ascontiguousarray(share.T).sum(axis=1)
+                    np.add.at(result, (a[0], b[0], left_to[0], right_to[0]), share)
     return result, single
 
 

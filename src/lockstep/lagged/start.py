@@ -8,7 +8,7 @@ import jax.random as jr
 
 from lockstep.chains.starts import Starts
 from lockstep.core.parts import part
-from lockstep.core.precision import canonical
+from lockstep.core.precision import canonical, double_precision
 from lockstep.core.types import Key, Position
 from lockstep.coupling.common_noise import Pair
 from lockstep.host.functions import Function
@@ -44,4 +44,7 @@ def law_of_start(initial: Any) -> Any:
         )
     if isinstance(initial, type):
         raise TypeError(f"initial is the class {initial.__name__}; give a position, or an instance of it")
-    return Function(initial, "initial") if callable(initial) else Fixed(canonical(initial, "initial"))
+    if callable(initial):
+        return Function(initial, "initial")
+    with double_precision():
+        return Fixed(canonical(initial, "initial"))
