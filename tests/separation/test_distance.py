@@ -18,7 +18,7 @@ def test_the_bound_of_two_shifted_normal_laws():
     run = ls.sample(pair, jnp.zeros(1), draws=2000, chains=8, seed=1, warmup=100)
     for order in (1, 2):
         found = ls.separation.distance(run, order)
-        assert 0.2 < found.bound + 3 * found.bound_se and found.bound < 1.5 and 0 < found.bound_se < 0.1
+        assert found.bound + 3 * found.bound_se > 0.2 and found.bound < 1.5 and 0 < found.bound_se < 0.1
     assert "at most" in str(found) and "order 2" in str(found)
     first, second = (leg.mean() for leg in run.positions)
     assert abs(first - second) <= ls.separation.distance(run).bound
