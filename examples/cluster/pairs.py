@@ -1,6 +1,6 @@
 """Estimates without bias on a Dask cluster: pairs of chains as tasks, a worker killed in the middle, the same numbers.
 
-python pairs.py                        a LocalCluster with two workers, one of which is killed after a few seconds
+python pairs.py                        a LocalCluster with two workers, one of which is killed
 python pairs.py --dask tcp://scheduler:8786
 """
 
@@ -9,6 +9,7 @@ import os
 import signal
 import tempfile
 import threading
+import time
 from pathlib import Path
 
 import jax.numpy as jnp
@@ -27,21 +28,16 @@ def start(key):
 
 
 KERNEL = ls.standard(log_density, ls.RandomWalk(2.5))
-PAIRS = dict(function=None, pairs=512, lag=100, start=100, end=20_000, seed=1, progress=False)
+PAIRS = dict(function=None, pairs=512, lag=100, start=100, end=2000, seed=1, progress=False)
 
 
-def kill_one(client, seconds):
-    """End a worker as a machine that breaks down would, when it is at work."""
-
-    def kill():
-        address, worker = next(iter(client.scheduler_info()["workers"].items()))
-        pid = client.run(os.getpid, workers=[address])[address]
-        print(f"worker {worker['name']} is killed")
-        os.kill(pid, signal.SIGKILL)
-
-    timer = threading.Timer(seconds, kill)
-    timer.daemon = True
-    timer.start()
+def kill_one(client, path):
+    """End a worker as a machine that breaks down would, as soon as some pairs are being computed."""
+    while not any(path.glob("pairs-*")):
+        time.sleep(0.1)
+    address, pid = next(iter(client.run(os.getpid).items()))
+    print(f"the worker at {address} is killed")
+    os.kill(pid, signal.SIGKILL)
 
 
 def main():
@@ -49,13 +45,12 @@ def main():
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--dask", metavar="ADDRESS")
-    parser.add_argument("--seconds", type=float, default=5.0, help="until a worker is killed")
     options = parser.parse_args()
     place = options.dask or LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
     with tempfile.TemporaryDirectory() as folder, Client(place) as client:
-        if options.dask is None:
-            kill_one(client, options.seconds)
         path = Path(folder) / "pairs"
+        if options.dask is None:
+            threading.Thread(target=kill_one, args=(client, path), daemon=True).start()
         found = ls.unbiased(KERNEL, start, executor=client.get_executor(), directory=path, **PAIRS)
     print(found)
     here = ls.unbiased(KERNEL, start, **PAIRS)

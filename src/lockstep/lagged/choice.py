@@ -17,7 +17,7 @@ from lockstep.storage.errors import DamagedError, MismatchError, StorageError
 NAME = "pairs.json"
 FORMAT = 1
 PILOT_PAIRS = 32
-PILOT_UPDATES, PILOT_CALLS = 512, 64  # at first; of black boxes, which may be slow
+PILOT_UPDATES, PILOT_CALLS = 128, 64  # at first; of black boxes, which may be slow
 TIMES = 10  # the average ends at so many times its start
 PILOT_STREAM = 20  # of seeds: the pilot's pairs are others than those that are averaged
 
