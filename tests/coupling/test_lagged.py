@@ -252,6 +252,21 @@ def test_black_boxes_meet_as_compiled_kernels_do_and_are_not_called_in_vain(pair
     assert 3 * (2 + 80) < len(calls) < 3 * (2 + 80) + (met - lag).sum()
 
 
+def test_black_boxes_that_raise_are_rejected_leg_by_leg():
+    def fragile(theta):
+        if theta[0] > 1.5:
+            raise ArithmeticError("too far")
+        return -0.5 * float(theta @ theta)
+
+    def inside(key):
+        return ls.Pair(*(-jnp.abs(jr.normal(k, (2,))) for k in jr.split(key)))
+
+    kernel = ls.Lagged(ls.standard(ls.blackbox(fragile), ls.RandomWalk(1.0)), 5)
+    run = ls.sample(kernel, inside, draws=100, chains=2, seed=1, on_error="reject")
+    assert run.failed > 0 and run.info.is_equal[:, -1].all()
+    assert run.positions.first[..., 0].max() <= 1.5 and run.positions.second[..., 0].max() <= 1.5
+
+
 @ls.part
 class Stubborn(ls.Proposal):
     """A walk that does not say how two chains may meet."""
