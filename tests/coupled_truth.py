@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 import lockstep as ls
-from lockstep.coupling.common_noise import have_equal_values
+from lockstep.core.trees import have_equal_values
 from lockstep.ratios.rules import corrected, penalty, plug_in
 
 RULES = {"naive": plug_in, "penalty": penalty, "corrected": corrected}

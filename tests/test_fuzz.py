@@ -127,6 +127,7 @@ QUICK = {
     ls.MetropolisHastings: {"proposal": WALK, "ratio": STANDARD.ratio},
     ls.Coupled: {"first": STANDARD, "second": NAIVE},
     ls.Shadowed: {"exact": STANDARD, "approximate": NAIVE},
+    ls.Lagged: {"kernel": STANDARD, "lag": 1},
     ls.MaximallyCoupled: {"first": STANDARD, "second": STANDARD},
     ls.Carried: {"evaluate": STANDARD.ratio.evaluate, "correlation": None},
     ls.Estimated: {"estimator": ESTIMATOR, "rule": ls.rules.plug_in},

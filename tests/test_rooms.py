@@ -24,6 +24,7 @@ ROOMS = (
     "chains",
     "separation",
     "results",
+    "lagged",
     "sampling",
     "advice",
     "check",

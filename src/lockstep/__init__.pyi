@@ -23,6 +23,7 @@ from lockstep.core.version import __version__ as __version__
 from lockstep.core.warnings import LockstepWarning as LockstepWarning
 from lockstep.coupling import (
     Coupled as Coupled,
+    Lagged as Lagged,
     MaximallyCoupled as MaximallyCoupled,
     Pair as Pair,
     Shadowed as Shadowed,
@@ -47,6 +48,7 @@ from lockstep.kernels import (
     tunamh as tunamh,
     universal as universal,
 )
+from lockstep.lagged import convergence as convergence, unbiased as unbiased
 from lockstep.proposals import (
     Component as Component,
     CrankNicolson as CrankNicolson,

@@ -107,6 +107,8 @@ EXCHANGES = {
 COMPOSED = {
     "cycle": lambda: ls.Cycle([exact(), penalty(), EXCHANGES["exchange"]()]),
     "mixture": lambda: ls.Mixture([exact(), penalty()], [0.4, 0.6]),
+    "lagged": lambda: ls.Lagged(penalty(), 3),
+    "lagged cycle": lambda: ls.Lagged(ls.Cycle([exact(), penalty()]), 3),
     "mixture of cycles": lambda: ls.Mixture([ls.Cycle([exact(), penalty()]), ls.Cycle([penalty(), exact()])]),
 }
 CONTINUOUS: dict[str, Any] = {

@@ -84,9 +84,6 @@ def test_bad_input():
     run = ls.sample(ls.standard(log_density, ls.RandomWalk(1.0)), jnp.zeros(1), draws=100)
     with pytest.raises(TypeError, match="bias needs one such as"):
         ls.separation.bias(run)
-    uniform = ls.standard(log_density, ls.UniformWalk(1.0))
-    with pytest.raises(TypeError, match=r"must be ls\.RandomWalk"):
-        ls.MaximallyCoupled(uniform, uniform)
     approximate = ls.sample(ls.naive(noisy(4), ls.RandomWalk(1.0)), jnp.zeros(1), draws=100)
     with pytest.raises(TypeError, match="give a function of a position"):
         ls.separation.bias(approximate, functions=3)

@@ -15,6 +15,7 @@ from lockstep.core.precision import canonical
 from lockstep.core.trees import describe, is_floating, is_key, one_of
 from lockstep.core.types import Key, Position
 from lockstep.coupling.common_noise import CoupledState, Pair
+from lockstep.coupling.lagged import LaggedState
 from lockstep.coupling.names import require_names
 from lockstep.engine.choice import engine_of
 from lockstep.host.boxes import called_back
@@ -79,6 +80,9 @@ def _first_states(kernel: Any, state: Any, positions: Position, keys: Key) -> li
     It is a part of the kernel's own, so that nothing is evaluated twice; but some forget what they evaluate: the
     approximate kernel of a `Shadowed`, the kernels of a `Cycle` that share no memory.
     """
+    if isinstance(state, LaggedState):
+        legs = zip((state.first, state.second), positions, strict=True)
+        return [one for leg, place in legs for one in _first_states(kernel.kernel, leg, place, keys)]
     simple = kernel.placed(positions)
     if isinstance(state, CoupledState):
         return list(zip((one for one, _ in simple), (state.first, state.second), strict=True))

@@ -6,6 +6,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import jax.random as jr
 import numpy as np
 
 from lockstep.core.declared import Part, declared
@@ -59,6 +60,19 @@ class Kernel(Part):
     def step(self, rng_key: Key, state: Any) -> tuple[Any, Any]:
         """One update with the noise of ``rng_key``, as BlackJAX's loops call it."""
         return self.move(state, self.noise(rng_key, state.position))
+
+    @declared
+    def cannot_meet(self) -> str | None:
+        """Why two chains of it, coupled by ``move_both``, would never become equal; None: they can."""
+        return f"{self.name} has no method move_both, which moves two chains so that they meet"
+
+    def meeting_noise(self, key: Key, shape: Shape = ()) -> Any:
+        """What is random in an array of ``move_both`` besides the noise of an update."""
+        return -jr.exponential(key, shape, float)
+
+    def move_both(self, first: Any, second: Any, noise: Any, meet: Any) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+        """One update of two chains: each is moved as by ``move`` in law, and equal chains stay equal."""
+        raise NotImplementedError(self.cannot_meet)
 
     @declared
     def exact_when(self) -> str | None:

@@ -33,6 +33,16 @@ class Proposal(Part):
         return None
 
     @declared
+    def coupled(self) -> Callable[..., tuple[Position, Array]] | None:
+        """``coupled(noise, meet, position, candidate, other)``: what a second chain, at ``other``, is proposed.
+
+        Given is what was proposed to the first: ``candidate``, made by ``noise`` at ``position``. The second's is its
+        own proposal in law, and the very ``candidate`` as often as the two laws allow; it comes with its log proposal
+        ratio. ``meet``, minus an exponential variable, is what is random in it besides. None: chains never meet.
+        """
+        return (lambda noise, meet, position, candidate, other: self(noise, other)) if self.is_independent else None
+
+    @declared
     def law(self) -> Callable[..., tuple[Array, Array]] | None:
         """``law(position)``: one noise value for each possible candidate, and its probability; None: too many."""
         return None

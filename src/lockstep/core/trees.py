@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from typing import Any, TypeVar
 
 import jax
@@ -65,6 +67,16 @@ class Settled:
 def is_alike(first: Any, second: Any) -> bool:
     """Whether two trees have one structure."""
     return bool(jax.tree.structure(first) == jax.tree.structure(second))  # type: ignore[operator]
+
+
+def have_equal_values(first: Any, second: Any) -> Any:
+    """Whether two trees hold the same numbers."""
+
+    def is_equal(a: Any, b: Any) -> Any:
+        return (jax.random.key_data(a) == jax.random.key_data(b)).all() if is_key(a) else (a == b).all()
+
+    equal = [is_equal(a, b) for a, b in zip(jax.tree.leaves(first), jax.tree.leaves(second), strict=True)]
+    return functools.reduce(operator.and_, equal, np.True_)
 
 
 def namespace(array: Any) -> Any:

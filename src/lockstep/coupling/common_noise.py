@@ -8,9 +8,7 @@ independent noise: still a coupling of the two kernels, but a looser one, with s
 
 from __future__ import annotations
 
-import functools
 import math
-import operator
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -20,7 +18,7 @@ import numpy as np
 
 from lockstep.core.kernel import Info, Kernel, State
 from lockstep.core.parts import part
-from lockstep.core.trees import choose, is_alike, is_concrete, is_floating
+from lockstep.core.trees import choose, have_equal_values, is_alike, is_concrete, is_floating
 from lockstep.core.types import Array, Key, Position, Shape
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 
@@ -258,12 +256,6 @@ def require_coupling(first: Any, second: Any, name: str, arguments: tuple[str, s
             f"{name}: the kernels have different proposals, {first.proposal!r} and {second.proposal!r}; drawn from "
             f"the same key these are no coupling. Give both the same proposal"
         )
-
-
-def have_equal_values(first: Position, second: Position) -> Array:
-    """Whether two positions are the same, number by number."""
-    equal = [(a == b).all() for a, b in zip(jax.tree.leaves(first), jax.tree.leaves(second), strict=True)]
-    return functools.reduce(operator.and_, equal)
 
 
 def _is_equal(first: Any, second: Any) -> bool:

@@ -19,7 +19,7 @@ from lockstep.host.call import ARRAY, calling, sampling
 from lockstep.host.functions import Function, Scalar, as_arrays, as_scalar, explain
 from lockstep.host.generator import RandomKey, as_keys
 
-METHODS = ("init", "sample", "log_weight", "value")
+METHODS = ("init", "sample", "log_weight", "value", "coupled")
 
 
 def hosted(kernel: Any) -> Any:

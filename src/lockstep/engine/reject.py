@@ -19,7 +19,7 @@ from lockstep.host.black_box import replaced
 from lockstep.host.boxes import boxes, map_boxes
 from lockstep.host.callback import on_host
 from lockstep.host.failures import Failures, close_slot, open_slot, slot_of
-from lockstep.kernels.metropolis_hastings import MetropolisHastings
+from lockstep.kernels.metropolis_hastings import MetropolisHastings, both_moved
 
 
 @part
@@ -57,10 +57,35 @@ class Rejecting(Kernel):
         try:
             return self.kernel.move(state, noise)
         except Exception as error:
-            slot = slot_of(self.slot)
-            slot.fail(error)
-            slot.asked(1)
+            return self._rejected(state, error)
+
+    def move_both(
+        self, first: State, second: State, noise: Any, meet: Any
+    ) -> tuple[tuple[State, Info], tuple[State, Info]]:
+        """One update of two chains, each of which rejects what fails in its own evaluation."""
+        if not isinstance(noise[2], np.generic):
+            raise NotImplementedError(
+                'on_error="reject" cannot tell which of two lagged chains an exception belongs to in compiled code; '
+                "leave batched=True out of ls.blackbox"
+            )
+        return both_moved(self, first, second, noise, meet)
+
+    def decide(self, state: State, proposed: tuple[Position, Any], ratio_noise: Any, accept: Any) -> tuple[State, Info]:
+        """Accept or reject what was proposed; a candidate at which a function raises is rejected."""
+        try:
+            return self.kernel.decide(state, proposed, ratio_noise, accept)
+        except Exception as error:
+            return self._rejected(state, error)
+
+    def _rejected(self, state: State, error: Exception) -> tuple[State, Info]:
+        slot = slot_of(self.slot)
+        slot.fail(error)
+        slot.asked(1)
         return state, Info(np.False_, np.float64(-np.inf), np.True_)
+
+    @property
+    def cannot_meet(self) -> str | None:
+        return self.kernel.cannot_meet
 
     @property
     def proposal(self) -> Proposal:

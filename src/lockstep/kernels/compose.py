@@ -63,6 +63,18 @@ class Cycle(Kernel):
             infos.append(info)
         return state, jax.tree.map(_stack, *infos)
 
+    def meeting_noise(self, key: Key, shape: Shape = ()) -> tuple[Any, ...]:
+        return _meeting_noises(self.kernels, key, shape)
+
+    def move_both(self, first: State, second: State, noise: Any, meet: Any) -> tuple[tuple[State, Any], Any]:
+        infos, others = [], []
+        for kernel, kernel_noise, kernel_meet in zip(self.kernels, noise, meet, strict=True):
+            (first, info), (second, other) = _move_both(self, kernel, first, second, kernel_noise, kernel_meet)
+            infos.append(info)
+            others.append(other)
+        return (first, jax.tree.map(_stack, *infos)), (second, jax.tree.map(_stack, *others))
+
+    cannot_meet = property(lambda self: _never_meeting(self.kernels))
     exact_when = property(lambda self: _all_exact(self.kernels))
     remembered = property(lambda self: _remembered(self.kernels))
     applications = property(lambda self: (1.0,) * len(self.kernels))
@@ -119,6 +131,22 @@ class Mixture(Kernel):
             result = choose(choice == index, _move_one(self, kernel, state, kernel_noise), result)
         return result
 
+    def meeting_noise(self, key: Key, shape: Shape = ()) -> tuple[Any, ...]:
+        return _meeting_noises(self.kernels, key, shape)
+
+    def move_both(self, first: State, second: State, noise: Any, meet: Any) -> tuple[tuple[State, Any], Any]:
+        """Both chains are moved by the same kernel."""
+        choice, noises = noise
+        moves = zip(self.kernels, noises, meet, strict=True)
+        if isinstance(choice, np.generic):
+            return _move_both(self, *[(k, first, second, n, m) for k, n, m in moves][int(choice)])
+        results = [_move_both(self, kernel, first, second, *noisy) for kernel, *noisy in moves]
+        found = results[0]
+        for index, result in enumerate(results[1:], start=1):
+            found = choose(choice == index, result, found)
+        return found
+
+    cannot_meet = property(lambda self: _never_meeting(self.kernels))
     exact_when = property(lambda self: _all_exact(self.kernels))
     remembered = property(lambda self: _remembered(self.kernels))
     applications = property(lambda self: self.weights)
@@ -179,3 +207,23 @@ def _move_one(composed: Cycle | Mixture, kernel: Kernel, state: State, noise: An
     start = state if composed.is_memory_shared else kernel.init(state.position)
     moved, info = kernel.move(start, noise)
     return (moved if composed.is_memory_shared else State(moved.position, ())), info
+
+
+def _meeting_noises(kernels: tuple[Kernel, ...], key: Key, shape: Shape) -> tuple[Any, ...]:
+    return tuple(
+        k.meeting_noise(key_one, shape) for k, key_one in zip(kernels, jr.split(key, len(kernels)), strict=True)
+    )
+
+
+def _never_meeting(kernels: tuple[Kernel, ...]) -> str | None:
+    return next((kernel.cannot_meet for kernel in kernels if kernel.cannot_meet is not None), None)
+
+
+def _move_both(
+    composed: Cycle | Mixture, kernel: Kernel, first: State, second: State, noise: Any, meet: Any
+) -> tuple[tuple[State, Any], tuple[State, Any]]:
+    if composed.is_memory_shared:
+        return kernel.move_both(first, second, noise, meet)
+    starts = kernel.init(first.position), kernel.init(second.position)
+    (moved, info), (other, other_info) = kernel.move_both(*starts, noise, meet)
+    return (State(moved.position, ()), info), (State(other.position, ()), other_info)

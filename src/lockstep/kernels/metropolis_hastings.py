@@ -14,8 +14,8 @@ from lockstep.core.kernel import Info, Kernel, Noise, State
 from lockstep.core.parts import part, set_field
 from lockstep.core.proposal import Proposal
 from lockstep.core.ratio import Ratio
-from lockstep.core.trees import choose, is_alike
-from lockstep.core.types import Key, Position, Shape
+from lockstep.core.trees import choose, have_equal_values, is_alike
+from lockstep.core.types import Array, Key, Position, Shape
 
 
 @part
@@ -57,10 +57,22 @@ class MetropolisHastings(Kernel):
 
     def move(self, state: State, noise: Noise) -> tuple[State, Info]:
         """One update, with all randomness given."""
-        position, memory = state
         proposal_noise, ratio_noise, accept = noise
         # PROPOSE a candidate.
-        candidate, log_proposal_ratio = self.proposal(proposal_noise, position)
+        return self.decide(state, self.proposal(proposal_noise, state.position), ratio_noise, accept)
+
+    def move_both(
+        self, first: State, second: State, noise: Noise, meet: Array
+    ) -> tuple[tuple[State, Info], tuple[State, Info]]:
+        """One update of two chains: the same candidate as often as their laws allow, and all other noise shared."""
+        return both_moved(self, first, second, noise, meet)
+
+    def decide(
+        self, state: State, proposed: tuple[Position, Array], ratio_noise: Any, accept: Array
+    ) -> tuple[State, Info]:
+        """Accept or reject what was proposed: a candidate with its log proposal ratio."""
+        position, memory = state
+        candidate, log_proposal_ratio = proposed
         if not isinstance(accept, np.generic):
             _require_alike(candidate, position)
         # RATIO of the candidate to the position.
@@ -74,6 +86,20 @@ class MetropolisHastings(Kernel):
         is_accepted = (accept <= log_ratio) & is_valid
         next_state = choose(is_accepted, State(candidate, candidate_memory), state)
         return next_state, Info(is_accepted, log_ratio, is_valid, is_violated)
+
+    @property
+    def cannot_meet(self) -> str | None:
+        if self.proposal.coupled is None:
+            return (
+                f"its proposal, {self.proposal.name}, does not say how two chains are proposed the same candidate; "
+                f"give it a method coupled(noise, meet, position, candidate, other), or take another"
+            )
+        if self.ratio.correlation is not None:
+            return (
+                f"{self.ratio.remembered_name} is estimated with noise that is correlated from one update to the next, "
+                f"and the noises of two chains never become equal; take correlation=0.0"
+            )
+        return None
 
     @property
     def is_memory_random(self) -> bool:
@@ -104,6 +130,22 @@ class MetropolisHastings(Kernel):
 
     def placed(self, position: Position) -> list[tuple[MetropolisHastings, Position]]:
         return [(self, position)]
+
+
+def both_moved(
+    kernel: Any, first: State, second: State, noise: Noise, meet: Array
+) -> tuple[tuple[State, Info], tuple[State, Info]]:
+    """One update of two chains of a kernel with a ``proposal`` and a method ``decide``."""
+    proposal_noise, ratio_noise, accept = noise
+    # PROPOSE a candidate to the first chain, and the same to the second as often as their laws allow.
+    proposed = kernel.proposal(proposal_noise, first.position)
+    candidate, _ = proposed
+    proposed_second = kernel.proposal.coupled(proposal_noise, meet, first.position, candidate, second.position)
+    moved, info = kernel.decide(first, proposed, ratio_noise, accept)
+    moved_second, info_second = kernel.decide(second, proposed_second, ratio_noise, accept)
+    # MEET: what both remember of one candidate, evaluated with one noise, is one number, but for rounding.
+    is_shared = info.is_accepted & info_second.is_accepted & have_equal_values(candidate, proposed_second[0])
+    return (moved, info), (choose(is_shared, moved, moved_second), info_second)
 
 
 def _require_alike(candidate: Position, position: Position) -> None:

@@ -48,6 +48,22 @@ class Component(Proposal):
         self.proposal.require_start(self._get(position))
 
     @property
+    def coupled(self) -> Any:
+        """The component coupled as its proposal does; the candidates are the same if all else is."""
+        inner = self.proposal.coupled
+        if inner is None:
+            return None
+
+        def coupled(
+            noise: Any, meet: Array, position: Position, candidate: Position, other: Position
+        ) -> tuple[Position, Array]:
+            here, there, shared = self._get(position), self._get(other), self._get(candidate)
+            component, log_proposal_ratio = inner(noise, meet, here, shared, there)
+            return self._set(other, component), log_proposal_ratio
+
+        return coupled
+
+    @property
     def adapted(self) -> Any:
         """The same component with its proposal adapted, where that can be."""
         inner = self.proposal.adapted

@@ -12,7 +12,7 @@ import numpy as np
 
 from lockstep.core.parts import part, set_field
 from lockstep.core.proposal import Proposal
-from lockstep.core.trees import is_concrete, namespace
+from lockstep.core.trees import choose, is_concrete, namespace
 from lockstep.core.types import Array, Key, Position, Shape
 from lockstep.proposals.scales import numbers_like
 
@@ -45,6 +45,25 @@ class Finite(Proposal):
         # Dividing by the last sum makes it exactly 1, so that a state of probability 0 is never chosen.
         candidate = (row / row[-1] <= noise).sum().astype(array_module.result_type(position))
         return candidate, array_module.log(matrix[candidate, position] / matrix[position, candidate])
+
+    def coupled(
+        self, noise: Array, meet: Array, position: Position, candidate: Position, other: Position
+    ) -> tuple[Position, Array]:
+        """The same candidate with probability min(1, Q/P), else one from what Q has more than P.
+
+        P and Q are the rows of the two states.
+        """
+        array_module = namespace(meet)
+        matrix = array_module.asarray(self.matrix)
+        here, there = matrix[position], matrix[other]
+        share = array_module.minimum(1.0, there[candidate] / here[candidate])
+        uniform = array_module.exp(meet)
+        # Given that it is above the share, the rest of the uniform number is uniform again.
+        rest = (uniform - share) / array_module.where(share < 1, 1 - share, 1.0)
+        more = array_module.cumsum(array_module.maximum(there - here, 0.0))
+        drawn = (more / array_module.where(more[-1] > 0, more[-1], 1.0) < rest).sum().astype(candidate.dtype)
+        second = choose(uniform <= share, candidate, drawn)
+        return second, array_module.log(matrix[second, other] / matrix[other, second])
 
     def require_start(self, position: Position) -> None:
         """Refuse a state that the matrix does not have; JAX would let an index beyond the end pass."""

@@ -11,15 +11,17 @@ from lockstep.core.arguments import is_number, positive
 from lockstep.core.flat import flatten, size, unflatten
 from lockstep.core.parts import part, set_field, static
 from lockstep.core.proposal import Proposal
-from lockstep.core.trees import is_concrete, namespace
+from lockstep.core.trees import choose, is_concrete, namespace
 from lockstep.core.types import Array, Key, Position, Shape
 from lockstep.proposals.independent import Candidate, require_fit
 from lockstep.proposals.layout import LEAVES, laid_out, require_order
+from lockstep.proposals.reflection import reflected
 from lockstep.proposals.scales import (
     first_of,
     normal_columns,
     normal_fit,
     scale_of,
+    stretch,
     stretched_rows,
     unstretch,
     vector_of,
@@ -115,6 +117,20 @@ class CrankNicolson(Proposal):
         there = (1 - self.step**2) ** 0.5 * here + noise
         old, new = unstretch(scale, here), unstretch(scale, there)
         return unflatten(mean + there, position), 0.5 * ((new * new).sum() - (old * old).sum())
+
+    def coupled(
+        self, noise: Array, meet: Array, position: Position, candidate: Position, other: Position
+    ) -> tuple[Position, Array]:
+        """The same candidate as often as the two normal laws overlap, else the normal step reflected."""
+        array_module = namespace(meet)
+        mean, scale = laid_out(self.mean, position), laid_out(self.scale, position)
+        here, there, shared = (flatten(value, array_module) - mean for value in (position, other, candidate))
+        apart = (1 - self.step**2) ** 0.5 * unstretch(scale, here - there) / self.step
+        z, is_same = reflected(unstretch(scale, noise) / self.step, apart, meet)
+        second, log_proposal_ratio = self(self.step * stretch(scale, z), other)
+        old, new = unstretch(scale, there), unstretch(scale, shared)
+        same_log_ratio = 0.5 * ((new * new).sum() - (old * old).sum())
+        return choose(is_same, (candidate, same_log_ratio), (second, log_proposal_ratio))
 
     def adapted(self, positions: Position, step: float) -> CrankNicolson:
         """Around the mean and covariance of positions that were seen, with another step."""

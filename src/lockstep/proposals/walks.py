@@ -8,12 +8,14 @@ import jax
 import jax.random as jr
 import numpy as np
 
-from lockstep.core.flat import require_floating, size, unflatten
+from lockstep.core.flat import flatten, require_floating, size, unflatten
 from lockstep.core.parts import part, set_field, static
 from lockstep.core.proposal import Proposal
+from lockstep.core.trees import choose, namespace
 from lockstep.core.types import Array, Key, Position, Shape
 from lockstep.proposals.layout import LEAVES, laid_out, require_layout, require_order
-from lockstep.proposals.scales import as_factor, best_walk, first_of, normal_fit, scale_of, stretch
+from lockstep.proposals.reflection import reflected
+from lockstep.proposals.scales import as_factor, best_walk, first_of, normal_fit, scale_of, stretch, unstretch
 
 
 @part
@@ -55,6 +57,15 @@ class RandomWalk(Proposal):
     def __call__(self, noise: Position, position: Position) -> tuple[Position, Array]:
         return _add(position, noise), 0.0
 
+    def coupled(
+        self, noise: Position, meet: Array, position: Position, candidate: Position, other: Position
+    ) -> tuple[Position, Array]:
+        """The same candidate as often as the two normal laws overlap, else the step reflected."""
+        array_module, scale = namespace(meet), laid_out(self.scale, position)
+        here, there, step = (flatten(value, array_module) for value in (position, other, noise))
+        z, is_same = reflected(unstretch(scale, step), unstretch(scale, here - there), meet)
+        return choose(is_same, candidate, _add(other, unflatten(stretch(scale, z), noise))), 0.0
+
     def adapted(self, positions: Position, step: float) -> RandomWalk:
         """With the covariance of positions that were seen, and a step in units of what suits a normal target."""
         mean, factor = normal_fit(positions)
@@ -88,6 +99,19 @@ class UniformWalk(Proposal):
 
     def __call__(self, noise: Position, position: Position) -> tuple[Position, Array]:
         return _add(position, noise), 0.0
+
+    def coupled(
+        self, noise: Position, meet: Array, position: Position, candidate: Position, other: Position
+    ) -> tuple[Position, Array]:
+        """The same candidate where it lies in the other box too, else the step to the other side.
+
+        A reflection at the middle between the two maps one box to the other and their overlap to itself.
+        """
+        array_module = namespace(meet)
+        ahead = flatten(candidate, array_module) - flatten(other, array_module)
+        is_same = (abs(ahead) <= laid_out(self.half_width, position)).all()
+        back = jax.tree.map(lambda step: -step, noise)
+        return choose(is_same, candidate, _add(other, back)), 0.0
 
     def adapted(self, positions: Position, step: float) -> UniformWalk:
         """With half widths from the spread of positions that were seen, and a step as for `RandomWalk`."""

@@ -13,6 +13,7 @@ from lockstep.chains.session import run_chains
 from lockstep.chains.task import Task
 from lockstep.core.precision import canonical, double_precision
 from lockstep.engine.bad_ratios import warn_of_ratios
+from lockstep.lagged.warmup import is_coupled, with_coupled_warmup
 from lockstep.results.run import Run
 from lockstep.storage.directory import changes_in
 
@@ -23,7 +24,7 @@ def sample(
     draws: int = 1000,
     chains: int = 4,
     seed: int = 0,
-    warmup: int = 0,
+    warmup: int | str = 0,
     thin: int = 1,
     directory: str | PathLike[str] | None = None,
     executor: Any = None,
@@ -58,7 +59,9 @@ def sample(
     seed
         A whole number.
     warmup
-        How many updates to take and forget before the first draw.
+        How many updates to take and forget before the first draw. ``"coupled"``: as many as `ls.convergence` finds,
+        by 500 lagged pairs of chains that begin as these do, to be within 0.01 of equilibrium in total variation;
+        ``run.warmup`` tells them. It is refused with ``adapt``, which changes the kernel on the way.
     thin
         How many updates to take for each draw.
     directory
@@ -100,9 +103,13 @@ def sample(
     (4, 500, 2)
     """
     try:
+        is_measured = is_coupled(warmup, adapt)
+        counted: Any = 0 if is_measured else warmup
         task = make_task(
-            kernel, initial, draws, chains, seed, warmup, thin, directory, adapt, progress, changed, on_error
+            kernel, initial, draws, chains, seed, counted, thin, directory, adapt, progress, changed, on_error
         )
+        if is_measured:
+            task = with_coupled_warmup(task, initial, executor, progress)
         if executor is not None or is_grouped(task.directory):
             outcome = run_groups(task, executor, progress)
         else:

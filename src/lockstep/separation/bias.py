@@ -23,7 +23,6 @@ from lockstep.estimators.samples import with_count
 from lockstep.host.functions import Function, wrapped
 from lockstep.kernels import corrected
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
-from lockstep.proposals import RandomWalk
 from lockstep.separation.predict import replicates_of
 from lockstep.separation.summary import mean_and_error
 from lockstep.separation.trust import asymmetry_of
@@ -86,8 +85,8 @@ def bias(
 
     Two chains are coupled: the run's kernel, and `ls.corrected` with ``times`` as many samples (over
     `ls.estimators.two_sided` if the variance differs by direction). The average difference along the pair estimates the
-    bias; chains that stay together most of the time make it precise. Random walks are coupled maximally, so that chains
-    that have separated meet again.
+    bias; chains that stay together most of the time make it precise. Their proposals are coupled maximally, so that
+    chains that have separated meet again.
 
     Parameters
     ----------
@@ -119,7 +118,7 @@ def bias(
     reference = reference_of(run, kernel, whole(times, "times", 2))
     updates = run.draws * run.thin
     draws = max(FEWEST_DRAWS, updates // (1 + times)) if draws is None else whole(draws, "draws", 2)
-    couple = MaximallyCoupled if isinstance(kernel.proposal, RandomWalk) else Coupled
+    couple = Coupled if kernel.proposal.is_independent or kernel.cannot_meet else MaximallyCoupled
     last = jax.tree.map(lambda leaf: np.asarray(leaf)[:, -1], run.positions)
     seed = (run.seed + 7) % 2**31 if seed is None else whole(seed, "seed", 0, MOST_SEED)
     task = make_task(couple(kernel, reference), Starts(Pair(last, last)), draws, run.chains, seed, draws // 5)

@@ -12,8 +12,8 @@ import numpy as np
 from lockstep.core.estimator import Estimate, Estimator
 from lockstep.core.precision import canonical, double_precision
 from lockstep.core.proposal import Proposal
+from lockstep.core.trees import have_equal_values
 from lockstep.core.types import Array, Key, Position
-from lockstep.coupling.common_noise import have_equal_values
 from lockstep.estimators.samples import influences, pooled, taken
 from lockstep.host.boxes import called_back
 from lockstep.host.callback import raised_here

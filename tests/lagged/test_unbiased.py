@@ -1,0 +1,172 @@
+"""Estimates from lagged pairs have no bias, whatever the start; pairs are durable, and the same on every executor."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from registry import LOG_PI, STATES, log_pi
+
+import lockstep as ls
+from lockstep.check import transition_matrix
+from lockstep.lagged.average import averages, weights_of
+
+STEPS = ls.Finite(np.diag([0.5, 0, 0, 0, 0.5]) + 0.5 * np.eye(5, k=1) + 0.5 * np.eye(5, k=-1))
+KERNEL = ls.standard(log_pi, STEPS)
+PI = np.exp(LOG_PI) / np.exp(LOG_PI).sum()
+MEAN = float(PI @ STATES)
+
+
+def at_three(key):
+    return jnp.array(3)
+
+
+@pytest.fixture(scope="module")
+def found():
+    return ls.unbiased(KERNEL, at_three, pairs=200, seed=1)
+
+
+def test_an_estimate_with_its_error_bar(found):
+    assert abs(found.estimate - MEAN) < 4 * found.standard_error < 0.2
+    low, high = found.interval(0.9)
+    assert low < found.estimate < high
+    wide = found.interval(0.99)
+    assert wide[0] < low and high < wide[1]
+    assert found.pairs == len(found.meeting_times) == len(found.values) == 200
+    assert (found.meeting_times >= found.lag).all()
+    assert 0.3 < found.efficiency < 1.5
+    assert f"lag {found.lag}" in repr(found) and "pilot" in repr(found) and "efficiency" in repr(found)
+    tree = found.to_datatree()
+    assert np.array_equal(tree["unbiased"]["position"].values[0], found.values)
+    assert np.array_equal(tree["sample_stats"]["meeting_time"].values[0], found.meeting_times)
+
+
+def test_other_functions_of_the_same_pairs(found):
+    shares = found.of(lambda state: {"is": state == jnp.arange(5)})
+    assert np.abs(shares.estimate["is"] - PI).max() < 5 * shares.standard_error["is"].max()
+    assert shares.values["is"].shape == (200, 5) and shares.interval()[0]["is"].shape == (5,)
+    boxed = found.of(ls.blackbox(lambda state: float(state) ** 2))
+    assert np.allclose(boxed.values, found.of(lambda state: 1.0 * state**2).values, rtol=0, atol=1e-12)
+
+
+def test_a_pair_is_what_the_formula_says(found):
+    """H_{k:m} as the average of H_k … H_m, each by its own sum."""
+    group, lag = found.groups[0], found.lag
+    for k, m in ((0, 0), (3, 17), (lag + 2, found.end)):
+        values, _ = averages(group, None, lag, k, m)
+        first = np.concatenate([group.start[:, None], group.positions.first], axis=1)
+        for pair in range(8):
+            tau = group.meeting_times[pair]
+            each = []
+            for start in range(k, m + 1):
+                value, j = float(first[pair, start]), 1
+                while start + j * lag < tau:
+                    value += float(first[pair, start + j * lag]) - float(
+                        group.positions.second[pair, start + j * lag - 1]
+                    )
+                    j += 1
+                each.append(value)
+            assert values[pair] == pytest.approx(np.mean(each), abs=1e-12)
+
+
+def test_weights_count_the_terms():
+    for lag, start, end in ((1, 0, 0), (3, 2, 11), (7, 5, 6)):
+        times = np.arange(start + lag, 60)
+        counts = [sum(start <= t - j * lag <= end for j in range(1, 61)) / (end - start + 1) for t in times]
+        assert np.allclose(weights_of(times, lag, start, end), counts, rtol=0, atol=1e-15)
+
+
+def test_the_bound_lies_above_the_distance(found):
+    matrix = transition_matrix(KERNEL, STATES)
+    law = np.eye(5)[3]
+    pairs = ls.convergence(KERNEL, at_three, pairs=600, seed=2, lag=200)
+    times = np.arange(60)
+    bound = pairs.total_variation(times)
+    assert np.all(bound.low <= bound.bound) and np.all(bound.bound <= bound.high)
+    assert np.all(np.diff(bound.bound) <= 0) and bound.high[-1] > 0
+    distances, means = [], []
+    for _ in times:
+        distances.append(np.abs(law - PI).sum() / 2)
+        means.append(abs(law @ STATES - MEAN))  # below the Wasserstein distance
+        law = law @ matrix
+    assert np.all(bound.high >= distances)
+    wasserstein = pairs.wasserstein(times)
+    assert np.all(np.where(np.isnan(wasserstein.high), np.inf, wasserstein.high) >= means)
+    updates = pairs.updates_until(0.01)
+    assert pairs.total_variation(updates).bound < 0.01 <= pairs.total_variation(updates - 1).bound
+    assert distances[min(updates, 59)] < 0.01 and str(updates) in repr(pairs)
+    assert found.convergence.total_variation(0).bound > 0.5
+
+
+def test_pairs_are_durable_extend_and_do_not_depend_on_the_executor(found, tmp_path):
+    call = dict(kernel=KERNEL, initial=at_three, seed=1)
+    durable = ls.unbiased(pairs=200, directory=tmp_path / "pairs", **call)
+    assert np.array_equal(durable.values, found.values)
+    with ThreadPoolExecutor(2) as executor:
+        threaded = ls.unbiased(pairs=200, executor=executor, **call)
+    assert np.array_equal(threaded.values, found.values) and threaded.lag == found.lag
+    more = ls.unbiased(pairs=300, directory=tmp_path / "pairs", **call)
+    assert np.array_equal(more.values[:200], found.values) and more.pairs == 300
+    assert np.array_equal(found.more(300).values, more.values)
+    # What a killed call has not finished is computed by the next one, in the same groups.
+    gone = sorted((tmp_path / "pairs").glob("pairs-0*"))[1]
+    for file in gone.iterdir():
+        file.unlink()
+    gone.rmdir()
+    again = ls.unbiased(pairs=300, directory=tmp_path / "pairs", **call)
+    assert np.array_equal(again.values, more.values)
+    fewer = ls.unbiased(pairs=50, directory=tmp_path / "pairs", **call)
+    assert np.array_equal(fewer.values, found.values[:50])
+    with pytest.raises(ls.RunDirectoryError, match="lag"):
+        ls.unbiased(pairs=300, directory=tmp_path / "pairs", lag=found.lag + 1, **call)
+    with pytest.raises(ls.RunDirectoryError, match="seed"):
+        ls.unbiased(pairs=300, directory=tmp_path / "pairs", **(call | {"seed": 2}))
+    (tmp_path / "pairs" / "pairs.json").write_text("[]")
+    with pytest.raises(ls.RunDirectoryError, match=r"pairs\.json"):
+        ls.unbiased(pairs=300, directory=tmp_path / "pairs", **call)
+
+
+def test_pairs_that_have_not_met_are_told_and_nothing_is_estimated():
+    with pytest.warns(ls.LockstepWarning, match=r"have not met within most=6 .*most=60"):
+        found = ls.unbiased(KERNEL, at_three, pairs=40, lag=2, start=0, end=3, most=6, seed=1)
+    assert (found.meeting_times == 0).any() and np.isnan(found.estimate) and np.isnan(found.standard_error)
+    assert np.isnan(found.convergence.total_variation(3).bound) and "have not met" in repr(found)
+    with pytest.raises(ValueError, match="have not met"):
+        found.convergence.updates_until(0.01)
+    with pytest.raises(RuntimeError, match="of the pilot have not met"):
+        ls.unbiased(KERNEL, at_three, pairs=40, most=3, seed=1)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"initial": ls.Starts(np.zeros(3, int))}, TypeError, "a function of a random key"),
+        ({"function": 3}, TypeError, "function is 3"),
+        ({"pairs": 1}, ValueError, "pairs is 1"),
+        ({"lag": 0}, ValueError, "lag is 0"),
+        ({"lag": 5, "start": 5, "end": 3}, ValueError, "before start"),
+        ({"kernel": ls.Lagged(KERNEL)}, TypeError, "coupling already"),
+        ({"kernel": 3}, TypeError, "kernel must be"),
+        ({"executor": "two", "lag": 5, "start": 5, "end": 30}, TypeError, "executor is 'two'"),
+    ],
+)
+def test_bad_arguments(options, error, words):
+    with pytest.raises(error, match=words):
+        ls.unbiased(**({"kernel": KERNEL, "initial": at_three, "pairs": 4} | options))
+
+
+# --- studies ----------------------------------------------------------------------------------------------------------
+@pytest.mark.study
+@pytest.mark.parametrize("start", range(5))
+def test_a_hundred_thousand_pairs_from_far_away(start):
+    """E H_0 is the expectation, from each start; the plain average of the same length is not."""
+    found = ls.unbiased(KERNEL, np.array(start), pairs=100_000, lag=20, start=0, end=0, seed=10 + start)
+    assert abs(found.estimate - MEAN) < 4 * found.standard_error
+    length = int(np.ceil(found.meeting_times.mean()))
+    plain = np.concatenate(
+        [np.concatenate([g.start[:, None], g.positions.first], axis=1)[:, :length].mean(axis=1) for g in found.groups]
+    )
+    assert abs(plain.mean() - MEAN) > 4 * plain.std() / np.sqrt(len(plain))
+    print(f"\nstart {start}: {found.estimate:.4f} ± {found.standard_error:.4f}, {MEAN:.4f}, plain {plain.mean():.4f}")
