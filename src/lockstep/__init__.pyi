@@ -90,4 +90,5 @@ from lockstep.sampling import (
     load as load,
     sample as sample,
     sweep as sweep,
+    until as until,
 )

@@ -79,6 +79,13 @@ def run(
         str,
         typer.Option(metavar="raise|reject", help="What an exception of a black box does: end the run, or reject."),
     ] = "raise",
+    until: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CRITERION",
+            help="Stop when it is met, after at most --draws: error(0.02), ess(400), seconds(3600), joined by & and |.",
+        ),
+    ] = None,
 ) -> None:
     """Run chains of a model; the same command again resumes, with more draws it extends."""
     from lockstep.chains.groups import is_grouped, run_groups
@@ -90,10 +97,18 @@ def run(
 
     if changed not in ("refuse", "accept"):
         raise typer.BadParameter(f"{changed} is neither refuse nor accept", param_hint="--changed")
+    criterion = None
+    if until is not None:
+        from lockstep.chains.until import parsed
+
+        try:
+            criterion = parsed(until)
+        except ValueError as error:
+            raise typer.BadParameter(str(error), param_hint="--until") from None
     kernel, initial = load_model(model)
     out = out or Path("runs") / Path(model.partition(".py")[0]).name
     try:
-        settings = (draws, chains, seed, warmup, thin, out, adapt, not quiet, changed, on_error)
+        settings = (draws, chains, seed, warmup, thin, out, adapt, not quiet, changed, on_error, criterion)
         task = make_task(kernel, initial, *settings)
     except Interrupted as stop:
         _stop(str(stop), out)
@@ -107,6 +122,9 @@ def run(
         typer.echo(f"Warning: {outcome.totals.bad_share:.2%} of the log ratios were NaN or plus infinity.", err=True)
     if outcome.totals.failed:
         typer.echo(f"Warning: {failed_sentence(outcome.totals.failed, outcome.totals.failure)}.", err=True)
+    if outcome.until is not None:
+        draws = outcome.until.draws
+        typer.echo(f"{'' if outcome.until.is_met else 'Warning: '}{outcome.until}.", err=not outcome.until.is_met)
     typer.echo(f"{out}: {chains} chains of {draws:,} draws, acceptance {outcome.totals.acceptance:.2f}")
 
 

@@ -224,3 +224,14 @@ def test_a_run_that_an_exception_has_ended_goes_on(command, folder, tmp_path):
     assert code == 0 and "2 chains of 50 draws" in output
     assert "evaluations raised ValueError: too large and were rejected" in errors
     assert "evaluations raised ValueError: too large and were rejected" in command("summary", tmp_path / "run")[1]
+
+
+def test_run_until_precise(command, folder):
+    settings = ("run", "model.py", "--draws", 3000, "--seed", 4, "--out", "precise", "--quiet")
+    code, out, _ = command(*settings, "--until", "error(0.1) | seconds(900)")
+    assert code == 0 and "error(0.1) | seconds(900) was met at draw" in out
+    draws = ls.load(folder / "precise").draws
+    assert draws < 3000 and f"chains of {draws} draws" in out
+    assert json.loads(command("status", "precise", "--json")[1])["state"] == "complete"
+    code, _, err = command(*settings, "--until", "error")
+    assert code == 2 and "combined by & and |" in err.replace("\n", " ").replace("│", "").replace("  ", " ")

@@ -45,6 +45,8 @@ class Run:
         warm-up included), and the first exception as a text: a line that names it, and its traceback.
     began
         A sentence if the chains did not begin at ``initial`` but around a mode that was found from there; else None.
+    until
+        A sentence on where the criterion ``until`` was met, or that it was not; None if there was none.
     """
 
     positions: Position
@@ -60,6 +62,7 @@ class Run:
     failed: int = 0
     failure: str | None = None
     began: str | None = None
+    until: str | None = None
     kept: dict[int, Any] = dataclasses.field(default_factory=dict, init=False)  # predictions, by the number of draws
 
     @property
@@ -120,7 +123,7 @@ class Run:
             f"Run of {self.chains} chains × {self.draws:,} draws{thinned}{warmup}, seed {self.seed}: "
             f"acceptance {self.acceptance:.2f}, {self.seconds:.2f} s\n  kernel: {self.about['kernel']}\n  positions: "
             + ", ".join(f"{name} {array.shape}" for name, array in named_arrays(self.positions).items())
-            + ("" if self.began is None else f"\n  {self.began}")
+            + "".join(f"\n  {told}" for told in (self.began, self.until) if told is not None)
         )
 
     def _attributes(self) -> dict[str, Any]:

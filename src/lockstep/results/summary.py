@@ -44,7 +44,7 @@ def summarize(run: Any) -> Summary:
         prediction, sentence = None, "exact kernel" + ("" if exact_when == "always" else f", when {exact_when}")
     else:
         prediction, sentence = _predicted(run)
-    findings += [sentence, *run.changes, *good_news(table), *([run.began] if run.began else [])]
+    findings += [sentence, *run.changes, *good_news(table), *(told for told in (run.until, run.began) if told)]
     updates = run.chains * run.draws * run.thin
     findings.append(f"acceptance {run.acceptance:.3f} over {updates:,} updates of {run.chains} chains")
     return Summary(table, tuple(findings), prediction)

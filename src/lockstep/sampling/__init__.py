@@ -1,5 +1,6 @@
 """What users call: sample, load, sweep."""
 
+from lockstep.chains import until
 from lockstep.chains.interrupt import Interrupted
 from lockstep.chains.starts import Starts
 from lockstep.results.run import Run
@@ -8,4 +9,4 @@ from lockstep.sampling.sample import sample
 from lockstep.sampling.sweep import Sweep, sweep
 from lockstep.storage.errors import RunDirectoryError
 
-__all__ = ["Interrupted", "Run", "RunDirectoryError", "Starts", "Sweep", "load", "sample", "sweep"]
+__all__ = ["Interrupted", "Run", "RunDirectoryError", "Starts", "Sweep", "load", "sample", "sweep", "until"]

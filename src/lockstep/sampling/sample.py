@@ -11,7 +11,9 @@ from lockstep.chains.outcome import Outcome
 from lockstep.chains.prepare import make_task
 from lockstep.chains.session import run_chains
 from lockstep.chains.task import Task
+from lockstep.chains.until import Criterion
 from lockstep.core.precision import canonical, double_precision
+from lockstep.core.warnings import warn
 from lockstep.engine.bad_ratios import warn_of_ratios
 from lockstep.results.run import Run
 from lockstep.storage.directory import changes_in
@@ -31,6 +33,7 @@ def sample(
     adapt: bool = False,
     changed: str = "refuse",
     on_error: str = "raise",
+    until: Criterion | None = None,
 ) -> Run:
     """Run chains of a kernel and keep their draws.
 
@@ -85,6 +88,11 @@ def sample(
         the candidate counts as one of zero density, and the run goes on; ``run.failed`` and the summary tell how often.
         The target is then restricted to where the functions work. A run that an exception has ended may be resumed with
         ``"reject"``. A start that raises is always an error.
+    until
+        When the run is precise enough, such as ``ls.until.error(0.02) | ls.until.seconds(3600)``; ``draws`` is then the
+        most that are taken. Judged at fixed numbers of draws, so that the same call, also after an interruption, stops
+        at the same draw. The draws are those of a run of that length, and a stricter criterion or more ``draws`` extend
+        it. With an executor it needs a directory.
 
     Returns
     -------
@@ -101,7 +109,7 @@ def sample(
     """
     try:
         task = make_task(
-            kernel, initial, draws, chains, seed, warmup, thin, directory, adapt, progress, changed, on_error
+            kernel, initial, draws, chains, seed, warmup, thin, directory, adapt, progress, changed, on_error, until
         )
         if executor is not None or is_grouped(task.directory):
             outcome = run_groups(task, executor, progress)
@@ -129,6 +137,7 @@ def finished(task: Task, outcome: Outcome) -> Run:
             failed=outcome.totals.failed + task.learning.failed,
             failure=outcome.totals.failure or task.learning.failure,
             began=task.began,
+            until=None if outcome.until is None else str(outcome.until),
         )
     if outcome.error is not None:
         vars(outcome.error)["run"] = run
@@ -136,6 +145,8 @@ def finished(task: Task, outcome: Outcome) -> Run:
     if not outcome.is_complete:
         raise stopped(task, outcome.totals, run)
     assert run is not None
+    if outcome.until is not None and not outcome.until.is_met:
+        warn(str(outcome.until))
     with double_precision():
         compiled = canonical(task.kernel, "kernel")
         bad_in_warmup = outcome.totals.bad_in_warmup + task.learning.bad
