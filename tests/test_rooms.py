@@ -25,6 +25,7 @@ ROOMS = (
     "separation",
     "results",
     "sampling",
+    "watch",
     "advice",
     "check",
     "perfect",

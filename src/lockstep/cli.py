@@ -166,6 +166,36 @@ def summary(directory: Directory) -> None:
 
 
 @app.command()
+def watch(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="A run, a sweep, or a directory that holds some.")],
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port of the page. Default: one that is free.")] = 0,
+    terminal: Annotated[bool, typer.Option("--terminal", help="Show the numbers here, not on a page.")] = False,
+) -> None:
+    """Show runs while they go, on a page at 127.0.0.1 that keeps itself up to date; Ctrl-C ends it.
+
+    The page only reads. Whoever is logged in on this machine can open it.
+    """
+    from lockstep.watch.numbers import Watch
+
+    watched = Watch(directory)
+    try:
+        if terminal:
+            from rich.console import Console
+
+            from lockstep.watch.terminal import show
+
+            show(watched, Console())
+            return
+        from lockstep.watch.server import Page
+
+        with Page(watched, port) as page:
+            typer.echo(f"{directory} is shown at {page.address} (Ctrl-C ends this)")
+            page.serve_forever()
+    except KeyboardInterrupt:
+        raise typer.Exit(0) from None
+
+
+@app.command()
 def export(
     directory: Directory,
     to: Annotated[
