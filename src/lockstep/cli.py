@@ -199,17 +199,29 @@ def watch(
 def export(
     directory: Directory,
     to: Annotated[
-        Path | None, typer.Option("--to", metavar="FILE", help="Where: FILE.nc (netCDF) or FILE.zarr. Default: DIR.nc.")
+        Path | None,
+        typer.Option(
+            "--to",
+            metavar="FILE",
+            help="Where: FILE.nc, .zarr, .csv (a file a chain), .parquet, .arrow. Default: DIR.nc.",
+        ),
     ] = None,
 ) -> None:
-    """Write a run as netCDF or Zarr, for ArviZ, xarray and others."""
+    """Write a run as netCDF or Zarr (ArviZ, xarray), CSV in CmdStan's layout (R), Parquet or Arrow."""
     import lockstep as ls
 
     to = to or directory.with_name(f"{directory.name}.nc")
-    if to.suffix not in (".nc", ".zarr"):
-        raise typer.BadParameter(f"{to} ends neither in .nc nor in .zarr", param_hint="--to")
-    loaded = ls.load(directory)
-    typer.echo(loaded.to_netcdf(to) if to.suffix == ".nc" else loaded.to_zarr(to))
+    writers = {
+        ".nc": ls.Run.to_netcdf,
+        ".zarr": ls.Run.to_zarr,
+        ".csv": ls.Run.to_csv,
+        ".parquet": ls.Run.to_parquet,
+        ".arrow": ls.Run.to_arrow,
+    }
+    if to.suffix not in writers:
+        raise typer.BadParameter(f"{to} ends in none of {', '.join(writers)}", param_hint="--to")
+    written = writers[to.suffix](ls.load(directory), to)
+    typer.echo("\n".join(map(str, written if isinstance(written, list) else [written])))
 
 
 @app.command()

@@ -17,6 +17,7 @@ from lockstep.core.version import __version__
 from lockstep.coupling.common_noise import Pair
 from lockstep.coupling.names import named_arrays
 from lockstep.engine.bad_ratios import infos
+from lockstep.results.columns import to_arrow, to_csv, to_dataframe, to_parquet
 from lockstep.results.export import to_netcdf, to_zarr
 from lockstep.results.report import write_report
 from lockstep.results.summary import Summary, summarize
@@ -98,7 +99,29 @@ class Run:
         shape = (self.chains, self.draws)
         info = jax.tree.map(lambda leaf: leaf if np.ndim(leaf) else np.full(shape, leaf), self.info)
         groups["sample_stats"] = named_arrays(info)
-        return arviz_base.from_dict(groups, attrs={"/": self._attributes()})
+        return arviz_base.from_dict(groups, attrs={"/": self.attributes})
+
+    def to_dataframe(self) -> Any:
+        """The draws as a pandas data frame: a row for each draw of each chain, a column for each component.
+
+        The second chain of a coupled run has columns that begin with ``reference_``.
+        """
+        return to_dataframe(self)
+
+    def to_csv(self, path: str | PathLike[str]) -> list[Path]:
+        """Write a CSV file for each chain in the layout of CmdStan, for cmdstanr and posterior in R; return their paths.
+
+        ``draws.csv`` becomes ``draws_1.csv``, ``draws_2.csv``, …
+        """
+        return to_csv(self, path_of(path, "path"))
+
+    def to_parquet(self, path: str | PathLike[str]) -> Path:
+        """Write the data frame as a Parquet file (needs ``pip install lockstep-mcmc[export]``)."""
+        return to_parquet(self, path_of(path, "path"))
+
+    def to_arrow(self, path: str | PathLike[str]) -> Path:
+        """Write the data frame as an Arrow file (needs ``pip install lockstep-mcmc[export]``)."""
+        return to_arrow(self, path_of(path, "path"))
 
     def to_netcdf(self, path: str | PathLike[str]) -> Path:
         """Write the run as a netCDF file, which ArviZ, xarray and R can read."""
@@ -126,7 +149,9 @@ class Run:
             + "".join(f"\n  {told}" for told in (self.began, self.until) if told is not None)
         )
 
-    def _attributes(self) -> dict[str, Any]:
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """What files say of the run: library, kernel, seed, warm-up, thinning and time."""
         return {
             "inference_library": "lockstep",
             "inference_library_version": __version__,
