@@ -40,7 +40,7 @@ lint: $(STAMP) ## Check style and types.
 	$(BIN)/mypy
 
 docs: $(STAMP) ## Build the documentation into docs/_build.
-	$(BIN)/sphinx-build -W -n --keep-going -b html docs docs/_build
+	$(BIN)/sphinx-build -W -n --keep-going -j 2 -b html docs docs/_build
 
 lock: ## Pin the dependencies of pyproject.toml in requirements.lock.
 	$(UV) pip compile pyproject.toml --all-extras --universal --python-version 3.11 --fork-strategy fewest \

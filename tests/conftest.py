@@ -3,6 +3,7 @@
 import signal
 
 import pytest
+from field_book import Book
 
 
 @pytest.fixture
@@ -13,3 +14,11 @@ def signals():
     yield
     for number, handler in before.items():
         signal.signal(number, handler)
+
+
+@pytest.fixture(scope="session")
+def field_book():
+    """The page of published numbers beside ours, written when the studies are over."""
+    book = Book()
+    yield book
+    book.write()

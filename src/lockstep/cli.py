@@ -154,12 +154,26 @@ def status(
 
 
 @app.command()
-def summary(directory: Directory) -> None:
-    """Print means, deviations, ESS and R-hat of a run, and separation times of a coupled one."""
+def summary(
+    directories: Annotated[list[Path], typer.Argument(metavar="DIR…", help="Runs, or sweeps; several are compared.")],
+) -> None:
+    """Print means, deviations, ESS and R-hat of a run, and separation times of a coupled one.
+
+    Several runs, or those of a sweep, stand side by side.
+    """
     import lockstep as ls
     from lockstep.coupling.common_noise import CoupledInfo, ShadowedInfo
+    from lockstep.results.standing import Broken, run_directories
 
-    loaded = ls.load(directory)
+    found = [one for directory in directories for one in run_directories(directory)]
+    for one in found:
+        if isinstance(one, Broken):
+            typer.echo(f"{one.directory}: damaged, and left out: {one.reason}", err=True)
+    paths = [one.directory for one in found if not isinstance(one, Broken)]
+    if len(paths) != 1:
+        typer.echo(repr(ls.compare({str(path): ls.load(path) for path in paths})))
+        return
+    loaded = ls.load(paths[0])
     typer.echo(repr(loaded.summary()))
     if isinstance(loaded.info, (CoupledInfo, ShadowedInfo)):
         typer.echo(repr(ls.separation.summary(loaded)))

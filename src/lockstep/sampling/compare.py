@@ -136,7 +136,7 @@ def _named(runs: Any) -> dict[str, Run]:
 def _separation(run: Run, prediction: Any) -> tuple[float, float]:
     """Updates between two separations and the discrepancy, measured or predicted; NaN where nothing is known."""
     if isinstance(run.info, (CoupledInfo, ShadowedInfo)):
-        return separations(run).rho, math.nan
+        return separations(run).rho_1, math.nan
     if prediction is None:
         return math.nan, math.nan
     return prediction.rho, prediction.discrepancy

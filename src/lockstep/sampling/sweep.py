@@ -28,6 +28,7 @@ from lockstep.core.arguments import flag, path_of
 from lockstep.core.progress import Progress
 from lockstep.engine.totals import Totals, together
 from lockstep.results.run import Run
+from lockstep.sampling.dataset import dataset_of
 from lockstep.sampling.sample import finished
 from lockstep.storage.configuration import describe
 from lockstep.storage.status import read_parts, status
@@ -70,6 +71,15 @@ class Sweep(Sequence[Run]):
         if len(found) != 1:
             raise KeyError(f"{len(found)} runs of the sweep have {settings}; give settings that only one has")
         return found[0]
+
+    def to_dataset(self) -> Any:
+        """The draws of all runs as one xarray Dataset, with an axis and a coordinate for each setting of the grid.
+
+        The axes are those of the settings, then ``chain`` and ``draw`` and those of the component; ``acceptance``,
+        ``seconds`` and ``draws`` have the settings alone. Runs that stopped earlier than others (``until``) end in NaN.
+        Of coupled chains it holds the first. Values that are no numbers are named as their directories are.
+        """
+        return dataset_of(self.points, self.runs, _text)
 
     def __repr__(self) -> str:
         lines = [
