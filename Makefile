@@ -49,5 +49,5 @@ lock: ## Pin the dependencies of pyproject.toml in requirements.lock.
 	@! grep -n '://' requirements.lock
 
 clean: ## Remove the environment, caches and everything built.
-	rm -rf $(VENV) docs/_build build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) docs/_build docs/.jupyter_cache build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests docs benchmarks examples -type d -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true

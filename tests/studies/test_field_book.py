@@ -102,8 +102,8 @@ def test_the_likelihood_of_the_nile(field_book):
     value = estimates.max() + np.log(weights.mean())
     ours = value, weights.std(ddof=1) / weights.mean() / np.sqrt(len(weights))
     source = (
-        "J. Durbin and S. J. Koopman (2012), Time Series Analysis by State Space Methods, chapter 2, for data, model and "
-        "the variances 15099 and 1469.1; their likelihood, given the first flow, by the Kalman filter."
+        "J. Durbin and S. J. Koopman (2012), Time Series Analysis by State Space Methods, chapter 2, for data, model "
+        "and the variances 15099 and 1469.1; their likelihood, given the first flow, by the Kalman filter."
     )
     chapter = "Filters: the flow of the Nile"
     apart = field_book.enter(chapter, "log likelihood, by particles", (exact_of_the_nile(), 0.0), ours, source, COMMAND)

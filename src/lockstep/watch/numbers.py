@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import threading
 import time
@@ -97,6 +98,7 @@ class Watch:
 
         self.directory = directory
         self.runs: dict[Path, Watched] = {}
+        self.numbers = itertools.count()
         self.lock = threading.Lock()
         self.cost = 0.0
 
@@ -110,11 +112,12 @@ class Watch:
                 if path not in self.runs:
                     if len(self.runs) >= MOST_RUNS:
                         continue
-                    self.runs[path] = Watched(len(self.runs), _name(path, self.directory), path)
+                    self.runs[path] = Watched(next(self.numbers), _name(path, self.directory), path)
             self.runs[path].learn(found)
             seen.add(path)
-        for path in set(self.runs) - seen:
-            self.runs[path].learn(Broken(path, f"{path} is no longer there"))
+        with self.lock:
+            for path in set(self.runs) - seen:  # removed, or a warm-up that is over
+                del self.runs[path]
         self.cost = time.monotonic() - began
 
     def rows(self) -> list[dict[str, Any]]:
