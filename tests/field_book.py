@@ -9,6 +9,7 @@ import json
 import math
 from pathlib import Path
 
+from lockstep.storage.archive import write_json
 from lockstep.storage.versions import processor
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -32,6 +33,7 @@ class Book:
 
         Returns how many standard errors the two are apart.
         """
+        published, ours = ((float(value), float(error)) for value, error in (published, ours))
         error = math.hypot(published[1], ours[1])
         apart = (ours[0] - published[0]) / error
         row = {
@@ -54,7 +56,7 @@ class Book:
 
     def write(self):
         """Write the rows and their page, and print it."""
-        self.path.write_text(json.dumps(self.rows, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        write_json(self.path, self.rows)
         page = page_of(self.rows)
         self.path.with_suffix(".md").write_text(page, encoding="utf-8")
         print(f"\n{page}")
