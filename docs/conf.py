@@ -43,9 +43,9 @@ def visit_displaymath(self, node):
 
 
 def keep_colons(app, what, name, value, options, lines):
-    """Properties are described in sentences: what is before a colon is no type."""
-    if what == "property":
-        lines.insert(0, "")
+    """Attributes are described in sentences: what is before a colon is no type. Napoleon looks at the first line."""
+    if what in ("attribute", "property"):
+        lines.insert(0, "\\ ")
 
 
 def setup(app):
