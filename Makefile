@@ -41,7 +41,7 @@ lint: $(STAMP) ## Check style and types.
 	$(BIN)/mypy
 
 docs: $(STAMP) ## Build the documentation into docs/_build.
-	$(BIN)/sphinx-build -W -n --keep-going -b html docs docs/_build
+	$(BIN)/sphinx-build -W -n --keep-going -j 2 -b html docs docs/_build
 
 lock: ## Pin the dependencies of pyproject.toml in requirements.lock.
 	$(UV) pip compile pyproject.toml --all-extras --universal --python-version 3.11 --fork-strategy fewest \
@@ -50,5 +50,5 @@ lock: ## Pin the dependencies of pyproject.toml in requirements.lock.
 	@! grep -n '://' requirements.lock
 
 clean: ## Remove the environment, caches and everything built.
-	rm -rf $(VENV) docs/_build build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) docs/_build docs/.jupyter_cache build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src tests docs benchmarks examples -type d -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true

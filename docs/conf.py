@@ -42,5 +42,12 @@ def visit_displaymath(self, node):
     raise nodes.SkipNode
 
 
+def keep_colons(app, what, name, value, options, lines):
+    """Attributes are described in sentences: what is before a colon is no type. Napoleon looks at the first line."""
+    if what in ("attribute", "property"):
+        lines.insert(0, "\\ ")
+
+
 def setup(app):
+    app.connect("autodoc-process-docstring", keep_colons, priority=400)  # before napoleon looks
     app.add_html_math_renderer("mathml", (visit_math, None), (visit_displaymath, None))

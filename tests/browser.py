@@ -21,7 +21,7 @@ OPTIONS = (
     "--disable-sync",
     "--no-first-run",
     "--proxy-server=127.0.0.1:9",
-    "--host-resolver-rules=MAP * ~NOTFOUND",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
     "--remote-debugging-pipe",
 )
 DEADLINE = 60

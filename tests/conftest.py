@@ -4,6 +4,7 @@ import signal
 
 import compilation
 import pytest
+from field_book import Book
 
 # Before any test imports JAX.
 compilation.choose()
@@ -17,3 +18,11 @@ def signals():
     yield
     for number, handler in before.items():
         signal.signal(number, handler)
+
+
+@pytest.fixture(scope="session")
+def field_book():
+    """The page of published numbers beside ours, written when the studies are over."""
+    book = Book()
+    yield book
+    book.write()

@@ -26,6 +26,7 @@ ROOMS = (
     "results",
     "lagged",
     "sampling",
+    "watch",
     "advice",
     "check",
     "perfect",

@@ -76,12 +76,15 @@ from lockstep.ratios.involutions import (
 )
 from lockstep.ratios.randomizations import Density as Density, tempering as tempering
 from lockstep.sampling import (
+    Comparison as Comparison,
     Interrupted as Interrupted,
     Run as Run,
     RunDirectoryError as RunDirectoryError,
     Starts as Starts,
     Sweep as Sweep,
+    compare as compare,
     load as load,
     sample as sample,
     sweep as sweep,
+    until as until,
 )

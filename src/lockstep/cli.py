@@ -87,6 +87,13 @@ def run(
         str,
         typer.Option(metavar="raise|reject", help="What an exception of a black box does: end the run, or reject."),
     ] = "raise",
+    until: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CRITERION",
+            help="Stop when it is met, after at most --draws: error(0.02), ess(400), seconds(3600), joined by & and |.",
+        ),
+    ] = None,
 ) -> None:
     """Run chains of a model; the same command again resumes, with more draws it extends."""
     from lockstep.chains.groups import is_grouped, run_groups
@@ -98,10 +105,18 @@ def run(
 
     if changed not in ("refuse", "accept"):
         raise typer.BadParameter(f"{changed} is neither refuse nor accept", param_hint="--changed")
+    criterion = None
+    if until is not None:
+        from lockstep.chains.until import parsed
+
+        try:
+            criterion = parsed(until)
+        except ValueError as error:
+            raise typer.BadParameter(str(error), param_hint="--until") from None
     kernel, initial = load_model(model)
     out = out or Path("runs") / Path(model.partition(".py")[0]).name
     try:
-        settings = (draws, chains, seed, warmup, thin, out, adapt, not quiet, changed, on_error)
+        settings = (draws, chains, seed, warmup, thin, out, adapt, not quiet, changed, on_error, criterion)
         task = make_task(kernel, initial, *settings)
     except Interrupted as stop:
         _stop(str(stop), out)
@@ -115,6 +130,9 @@ def run(
         typer.echo(f"Warning: {outcome.totals.bad_share:.2%} of the log ratios were NaN or plus infinity.", err=True)
     if outcome.totals.failed:
         typer.echo(f"Warning: {failed_sentence(outcome.totals.failed, outcome.totals.failure)}.", err=True)
+    if outcome.until is not None:
+        draws = outcome.until.draws
+        typer.echo(f"{'' if outcome.until.is_met else 'Warning: '}{outcome.until}.", err=not outcome.until.is_met)
     typer.echo(f"{out}: {chains} chains of {draws:,} draws, acceptance {outcome.totals.acceptance:.2f}")
 
 
@@ -144,15 +162,59 @@ def status(
 
 
 @app.command()
-def summary(directory: Directory) -> None:
-    """Print means, deviations, ESS and R-hat of a run, and separation times of a coupled one."""
+def summary(
+    directories: Annotated[list[Path], typer.Argument(metavar="DIR…", help="Runs, or sweeps; several are compared.")],
+) -> None:
+    """Print means, deviations, ESS and R-hat of a run, and separation times of a coupled one.
+
+    Several runs, or those of a sweep, stand side by side.
+    """
     import lockstep as ls
     from lockstep.coupling.common_noise import CoupledInfo, ShadowedInfo
+    from lockstep.results.standing import Broken, run_directories
 
-    loaded = ls.load(directory)
+    found = [one for directory in directories for one in run_directories(directory)]
+    for one in found:
+        if isinstance(one, Broken):
+            typer.echo(f"{one.directory}: damaged, and left out: {one.reason}", err=True)
+    paths = [one.directory for one in found if not isinstance(one, Broken)]
+    if len(paths) != 1:
+        typer.echo(repr(ls.compare({str(path): ls.load(path) for path in paths})))
+        return
+    loaded = ls.load(paths[0])
     typer.echo(repr(loaded.summary()))
     if isinstance(loaded.info, (CoupledInfo, ShadowedInfo)):
         typer.echo(repr(ls.separation.summary(loaded)))
+
+
+@app.command()
+def watch(
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="A run, a sweep, or a directory that holds some.")],
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port of the page. Default: one that is free.")] = 0,
+    terminal: Annotated[bool, typer.Option("--terminal", help="Show the numbers here, not on a page.")] = False,
+) -> None:
+    """Show runs while they go, on a page at 127.0.0.1 that keeps itself up to date; Ctrl-C ends it.
+
+    The page only reads. Whoever is logged in on this machine can open it.
+    """
+    from lockstep.watch.numbers import Watch
+
+    watched = Watch(directory)
+    try:
+        if terminal:
+            from rich.console import Console
+
+            from lockstep.watch.terminal import show
+
+            show(watched, Console())
+            return
+        from lockstep.watch.server import Page
+
+        with Page(watched, port) as page:
+            typer.echo(f"{directory} is shown at {page.address} (Ctrl-C ends this)")
+            page.serve_forever()
+    except KeyboardInterrupt:
+        raise typer.Exit(0) from None
 
 
 @app.command()
@@ -161,18 +223,28 @@ def export(
     to: Annotated[
         Path | None,
         typer.Option(
-            "--to", metavar="FILE", parser=as_path, help="Where: FILE.nc (netCDF) or FILE.zarr. Default: DIR.nc."
+            "--to",
+            metavar="FILE",
+            parser=as_path,
+            help="Where: FILE.nc, .zarr, .csv (a file a chain), .parquet, .arrow. Default: DIR.nc.",
         ),
     ] = None,
 ) -> None:
-    """Write a run as netCDF or Zarr, for ArviZ, xarray and others."""
+    """Write a run as netCDF or Zarr (ArviZ, xarray), CSV in CmdStan's layout (R), Parquet or Arrow."""
     import lockstep as ls
 
     to = to or directory.with_name(f"{directory.name}.nc")
-    if to.suffix not in (".nc", ".zarr"):
-        raise typer.BadParameter(f"{to} ends neither in .nc nor in .zarr", param_hint="--to")
-    loaded = ls.load(directory)
-    typer.echo(loaded.to_netcdf(to) if to.suffix == ".nc" else loaded.to_zarr(to))
+    writers = {
+        ".nc": ls.Run.to_netcdf,
+        ".zarr": ls.Run.to_zarr,
+        ".csv": ls.Run.to_csv,
+        ".parquet": ls.Run.to_parquet,
+        ".arrow": ls.Run.to_arrow,
+    }
+    if to.suffix not in writers:
+        raise typer.BadParameter(f"{to} ends in none of {', '.join(writers)}", param_hint="--to")
+    written = writers[to.suffix](ls.load(directory), to)
+    typer.echo("\n".join(map(str, written if isinstance(written, list) else [written])))
 
 
 @app.command()

@@ -108,7 +108,7 @@ def test_run_interrupt_resume_look_and_export(command, tmp_path, monkeypatch, re
     code, text, _ = command("export", out)
     with xarray.open_datatree(text.strip(), engine="h5netcdf") as tree:
         assert np.array_equal(tree["posterior"]["position"], reference.positions)
-    assert command("export", out, "--to", tmp_path / "x.csv")[0] == 2
+    assert command("export", out, "--to", tmp_path / "x.xls")[0] == 2
 
 
 @pytest.mark.usefixtures("signals")
@@ -224,3 +224,34 @@ def test_a_run_that_an_exception_has_ended_goes_on(command, folder, tmp_path):
     assert code == 0 and "2 chains of 50 draws" in output
     assert "evaluations raised ValueError: too large and were rejected" in errors
     assert "evaluations raised ValueError: too large and were rejected" in command("summary", tmp_path / "run")[1]
+
+
+def test_run_until_precise(command, folder):
+    settings = ("run", "model.py", "--draws", 3000, "--seed", 4, "--out", "precise", "--quiet")
+    code, out, _ = command(*settings, "--until", "error(0.1) | seconds(900)")
+    assert code == 0 and "error(0.1) | seconds(900) was met at draw" in out
+    draws = ls.load(folder / "precise").draws
+    assert draws < 3000 and f"chains of {draws} draws" in out
+    assert json.loads(command("status", "precise", "--json")[1])["state"] == "complete"
+    code, _, err = command(*settings, "--until", "error")
+    assert code == 2 and "combined by & and |" in err.replace("\n", " ").replace("│", "").replace("  ", " ")
+
+
+def test_several_runs_are_summarized_side_by_side(command, folder):
+    for seed in (1, 2):
+        assert command("run", "model.py", "--draws", 100, "--seed", seed, "--out", f"many/{seed}", "--quiet")[0] == 0
+    code, out, _ = command("summary", "many/1", "many/2")
+    assert code == 0 and "ess_per_second" in out and "deviation" in out and "many/2" in out
+    assert command("summary", "many")[1].count("many/2") == out.count("many/2")
+    (folder / "many" / "2" / "run.json").write_text("{")
+    code, out, err = command("summary", "many")
+    assert code == 0 and "position[0]" in out and "damaged, and left out" in err
+
+
+def test_export_to_files_of_columns(command, folder):
+    assert command("run", "model.py", "--draws", 20, "--chains", 2, "--out", "columns", "--quiet")[0] == 0
+    code, out, _ = command("export", "columns", "--to", "draws.csv")
+    assert code == 0 and out.split() == ["draws_1.csv", "draws_2.csv"]
+    assert (folder / "draws_2.csv").read_text().count("\n") > 20
+    code, _, err = command("export", "columns", "--to", "draws.xls")
+    assert code == 2 and ".parquet" in err

@@ -62,7 +62,9 @@ def findings(page):
 def test_findings_come_first_in_plain_words(pages, coupled):
     found = findings(pages["coupled"])
     marks = int(coupled.info.marks.sum())
-    separated = rf"The two coupled chains separated \(naive from penalty\) {marks} times in [\d,]+ updates at which they"
+    separated = (
+        rf"The two coupled chains separated \(naive from penalty\) {marks} times in [\d,]+ updates at which they"
+    )
     assert re.match(separated, found[0])
     assert any(text.startswith("R-hat is") for text in found)
     assert any("identical" in text for text in found)

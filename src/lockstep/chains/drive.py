@@ -10,6 +10,7 @@ import jax
 import numpy as np
 
 from lockstep.chains.interrupt import Stop
+from lockstep.chains.judge import Judge
 from lockstep.chains.keepers import Keeper
 from lockstep.chains.task import Task
 from lockstep.chains.trial import Trial, require_success
@@ -34,21 +35,24 @@ def drive(
     pace: Pace | None = None,
     cells: int | None = None,
     failures: Failures | None = None,
+    judge: Judge | None = None,
 ) -> Point:
     """Blocks of about a second, one after the other, until the task is done or is to stop; what they leave is kept.
 
-    Who drives several pieces of a run gives all of them one ``pace``, and one number of ``cells`` (one program).
+    Who drives several pieces of a run gives all of them one ``pace``, and one number of ``cells`` (one program). A
+    ``judge`` looks at draws at the end of blocks, and may end the run.
     """
     total = task.steps
-    if point.step >= total:
+    if point.step >= total or (judge is not None and judge.is_enough):
         return point
     engine, pace = engine_of(kernel), pace or Pace()
     cells = cells or engine.cells_per_block(kernel, chain_keys, point.state, total - point.step)
     trial = Trial(kernel, min(engine.trial_steps, total))
     try:
-        while point.step < total and not stop.is_wanted:
+        while point.step < total and not stop.is_wanted and not (judge is not None and judge.is_enough):
             is_due = any(keeper.is_due(point) for keeper in keepers)
-            block, most = next_block(task, point.step, cells, pace, is_due)
+            end = total if judge is None else judge.next_step(point.step)
+            block, most = next_block(task, point.step, end, cells, pace, is_due)
             programs, block_began = engine.compilations(), time.perf_counter()
             state, output = advance(kernel, chain_keys, point.state, block, point.thinning, cells)
             now = time.perf_counter()
@@ -60,6 +64,8 @@ def drive(
             point, began = reached, now
             for keeper in keepers:
                 keeper.reach(point, is_last=point.step == total)
+            if judge is not None:
+                judge.see(point)
             shown.update(point.step * task.count, str(point.totals))
             if engine.compilations() == programs and (block.steps == most or not is_due):
                 pace.learn(block.steps, now - block_began)
@@ -70,14 +76,13 @@ def drive(
     return point
 
 
-def next_block(task: Task, start: int, cells: int, pace: Pace, is_due: bool) -> tuple[Block, int]:
+def next_block(task: Task, start: int, end: int, cells: int, pace: Pace, is_due: bool) -> tuple[Block, int]:
     """The block that begins at a step, and how many steps it could have: to a whole cell, or where warm-up or run end.
 
     The last update before a segment is a block by itself: a resume takes it again and compares.
     """
-    end = task.warmup if start < task.warmup else task.steps
-    most = min(end - start, cells * CELL - start % CELL, pace.steps)
-    is_end = start + most == task.steps and task.directory is not None and most > 1 + (start == 0)
+    most = min((task.warmup if start < task.warmup else end) - start, cells * CELL - start % CELL, pace.steps)
+    is_end = start + most == end and task.directory is not None and most > 1 + (start == 0)
     return Block(start, 1 if is_due else most - 1 if is_end else most), most
 
 

@@ -13,9 +13,11 @@ import numpy as np
 
 from lockstep.chains.executors import run_tasks
 from lockstep.chains.interrupt import Stop
+from lockstep.chains.judge import record_end, recorded
 from lockstep.chains.outcome import Outcome
 from lockstep.chains.session import run_chains
 from lockstep.chains.task import Task
+from lockstep.chains.until import STATISTIC_DIGITS, Criterion, Look, rounded_up
 from lockstep.core.precision import double_precision
 from lockstep.core.progress import Progress
 from lockstep.engine.block import Output
@@ -25,6 +27,7 @@ from lockstep.storage.directory import NAME, Record, open_run, read_record, writ
 from lockstep.storage.errors import RunDirectoryError
 from lockstep.storage.segments import last_segment
 from lockstep.storage.status import GROUPED, read_parts, status
+from lockstep.storage.stops import Ended
 
 MOST_GROUPS = 64
 STOP = "stop"
@@ -40,6 +43,35 @@ def is_grouped(directory: Path | None) -> bool:
 
 def run_groups(task: Task, executor: Any, progress: bool | None, is_collected: bool = True) -> Outcome:
     """Run a task as groups of chains, on an executor or (None) one after the other in this process."""
+    task, ended = recorded(task)
+    if task.until is not None:
+        return _run_rounds(task, task.until, executor, progress, is_collected)
+    outcome = _run_once(task, executor, progress, is_collected)
+    return outcome._replace(until=ended if outcome.is_complete else None)
+
+
+def _run_rounds(task: Task, until: Criterion, executor: Any, progress: bool | None, is_collected: bool) -> Outcome:
+    """All groups to one number of draws after the other, until all chains together have enough."""
+    if task.directory is None:
+        raise ValueError(
+            "until with an executor needs a directory: the tasks of all chains stop to be judged together, and go on "
+            "from what is written there"
+        )
+    draws = 0
+    while True:
+        # Each round is a call of the executor, so that times are looked at as seldom as statistics.
+        draws = min(task.draws, max(until.first, rounded_up(draws + 1, STATISTIC_DIGITS)))
+        outcome = _run_once(dataclasses.replace(task, draws=draws, until=None), executor, progress, is_collected=True)
+        if not outcome.is_complete or outcome.error is not None or outcome.output is None:
+            return outcome._replace(is_complete=False)
+        verdict = until.judge(Look(outcome.output.positions, draws, outcome.totals.seconds, {}))
+        if verdict.is_enough or draws == task.draws:
+            ended = Ended(repr(until), draws, *verdict)
+            record_end(task, ended)
+            return outcome._replace(output=outcome.output if is_collected else None, until=ended)
+
+
+def _run_once(task: Task, executor: Any, progress: bool | None, is_collected: bool) -> Outcome:
     began = time.perf_counter()
     with ExitStack() as stack:
         tasks = [task]

@@ -14,6 +14,8 @@ from lockstep.engine.totals import Totals
 from lockstep.storage.point import Point
 from lockstep.storage.segments import Segment, read_output
 
+SMALL = 1024  # draws of each chain for which there is room at first, where not all may come
+
 
 class Keeper(Protocol):
     """Takes the draws of each block, and is then told where the run is."""
@@ -29,22 +31,33 @@ class Keeper(Protocol):
 
 
 class Collector:
-    """Arrays for all draws of a run in memory, filled block by block."""
+    """Arrays for all draws of a run in memory, filled block by block; they grow if not all may come (``is_open``)."""
 
-    def __init__(self, chains: int, draws: int) -> None:
+    def __init__(self, chains: int, draws: int, is_open: bool = False) -> None:
         self.chains, self.draws, self.filled = chains, draws, 0
+        self.room = min(draws, SMALL) if is_open else draws
         self.output: Output | None = None
         self.totals = Totals()
 
     def add(self, output: Output) -> None:
         """Put draws in their place, as far as they are wanted."""
-        if self.output is None:
-            shape = (self.chains, self.draws)
-            self.output = jax.tree.map(lambda leaf: np.zeros((*shape, *leaf.shape[2:]), leaf.dtype), output)
         count = min(jax.tree.leaves(output)[0].shape[1], self.draws - self.filled)
+        while self.room < self.filled + count:
+            self.room = min(self.draws, 2 * self.room)
+        if self.output is None or jax.tree.leaves(self.output)[0].shape[1] < self.room:
+            self.output = self._enlarged(output)
         for target, leaf in zip(jax.tree.leaves(self.output), jax.tree.leaves(output), strict=True):
             target[:, self.filled : self.filled + count] = leaf[:, :count]
         self.filled += count
+
+    def _enlarged(self, like: Output) -> Output:
+        """Arrays with the room that there is to be, which hold what was gathered."""
+        shape = (self.chains, self.room)
+        larger = jax.tree.map(lambda leaf: np.zeros((*shape, *leaf.shape[2:]), leaf.dtype), like)
+        if self.output is not None:
+            for target, leaf in zip(jax.tree.leaves(larger), jax.tree.leaves(self.output), strict=True):
+                target[:, : self.filled] = leaf[:, : self.filled]
+        return larger
 
     def read(self, segments: Iterable[Segment]) -> None:
         """Put the draws of segments in their place."""
@@ -59,6 +72,11 @@ class Collector:
     def is_due(self, point: Point) -> bool:
         """Never."""
         return False
+
+    def positions(self, draws: int) -> Any:
+        """The first positions of each chain."""
+        assert self.output is not None and draws <= self.filled
+        return jax.tree.map(lambda leaf: leaf[:, :draws], self.output.positions)
 
     def taken(self, like: Any) -> Output | None:
         """What was gathered, with positions in the structure of a state's."""

@@ -8,18 +8,20 @@ from lockstep.chains.interrupt import stopped
 from lockstep.chains.task import Task
 from lockstep.engine.block import Output
 from lockstep.engine.totals import Totals
+from lockstep.storage.stops import Ended
 
 
 class Outcome(NamedTuple):
     """What running a task leaves: draws (None if they were only written to disk), counts, and whether it is whole.
 
-    ``error`` is what ended it before, if anything did.
+    ``error`` is what ended it before, if anything did; ``until`` where its criterion stopped it, or that it did not.
     """
 
     output: Output | None
     totals: Totals
     is_complete: bool
     error: Exception | None = None
+    until: Ended | None = None
 
 
 def completed(task: Task, outcome: Outcome) -> Output:

@@ -11,6 +11,7 @@ import jax.random as jr
 from lockstep.chains.adapt import DEFAULT_WARMUP, adapted
 from lockstep.chains.fit import fitted
 from lockstep.chains.task import Task
+from lockstep.chains.until import require_criterion
 from lockstep.core.adopt import adopted as adopted_part
 from lockstep.core.arguments import MOST_SEED, flag, path_of, whole
 from lockstep.core.kernel import Kernel
@@ -35,6 +36,7 @@ def make_task(
     progress: bool | None = False,
     changed: str = "refuse",
     on_error: str = "raise",
+    until: Any = None,
 ) -> Task:
     """The arguments of a run, checked, with its kernel fitted and adapted."""
     changed = require_choice(changed)
@@ -49,13 +51,14 @@ def make_task(
     seed = whole(seed, "seed", 0, most=MOST_SEED)
     if not isinstance(on_error, str) or on_error not in ("raise", "reject"):
         raise ValueError(f'on_error is {on_error!r}; it must be "raise" or "reject"')
+    criterion = None if until is None else require_criterion(until, "until")
     flag(progress, "progress", is_none_allowed=True)
     path = None if directory is None else path_of(directory, "directory")
     with double_precision(), raised_here():
         key_start, _ = jr.split(jr.key(seed))
         kernel, initial, began = fitted(kernel, initial, chains, key_start, progress)
         settings = (draws, chains, seed, warmup, thin, path)
-        task = Task(kernel, initial, *settings, changed=changed, on_error=on_error, began=began)
+        task = Task(kernel, initial, *settings, changed=changed, on_error=on_error, began=began, until=criterion)
         if not flag(adapt, "adapt"):
             return task
         return adapted(dataclasses.replace(task, warmup=0, adaptation=warmup or DEFAULT_WARMUP), progress)

@@ -9,6 +9,7 @@ import jax.random as jr
 
 from lockstep.chains.drive import drive
 from lockstep.chains.interrupt import Stop
+from lockstep.chains.judge import Judge, record_end, recorded
 from lockstep.chains.keepers import Collector, Keeper
 from lockstep.chains.outcome import Outcome
 from lockstep.chains.resume import is_finished, resumed
@@ -30,6 +31,7 @@ from lockstep.storage.writer import Writer
 def run_chains(task: Task, progress: bool | None, is_collected: bool = True, outer: Stop | None = None) -> Outcome:
     """Run the chains of a task here, from where its directory stands, until it is done or ``outer`` has it stop."""
     began = time.perf_counter()
+    task, ended = recorded(task)
     with double_precision(), raised_here(), ExitStack() as stack:
         kernel = canonical(task.kernel, "kernel")
         key_start, key_run = jr.split(jr.key(task.seed))
@@ -43,7 +45,9 @@ def run_chains(task: Task, progress: bool | None, is_collected: bool = True, out
         state = None if is_finished(task) else begin(kernel, *starts)
         kernel, failures = stack.enter_context(rejecting(kernel)) if task.on_error == "reject" else (kernel, None)
         point = Point(0, state, Thinning(task.thin), Totals())
-        collector = Collector(task.count, task.draws) if is_collected else None
+        is_gathered = is_collected or task.until is not None
+        collector = Collector(task.count, task.draws, is_open=task.until is not None) if is_gathered else None
+        judge = None if task.until is None or collector is None else Judge(task, task.until, collector)
         keepers: list[Keeper] = [] if collector is None else [collector]
         if task.directory is not None:
             opened = open_run(task.directory, task.configuration(), task.about(), changed=task.changed)
@@ -53,15 +57,23 @@ def run_chains(task: Task, progress: bool | None, is_collected: bool = True, out
                 failures.taken()  # of the update that was repeated
             if collector is not None:
                 collector.read(writer.segments)
+            if judge is not None:
+                judge.look_back(writer.segments)
             keepers.append(writer)
         shown.begin(point.step * task.count)
         stop = stack.enter_context(Stop(shown.is_shown, task.stop_file, outer))
         like = initial_positions(*starts) if state is None else state.position
         try:
-            point = drive(kernel, keys, point, task, keepers, shown, stop, began, failures=failures)
+            point = drive(kernel, keys, point, task, keepers, shown, stop, began, failures=failures, judge=judge)
         except Exception as error:
-            if collector is None:
+            if collector is None or not is_collected:
                 raise
             return Outcome(collector.taken(like), collector.totals, False, error)
-        output = None if collector is None else collector.taken(like)
-        return Outcome(output, point.totals, is_complete=point.step >= task.steps)
+        if judge is not None and judge.ended is not None:
+            ended = judge.ended
+            record_end(task, ended)
+        if collector is not None and ended is not None:
+            collector.filled = min(collector.filled, ended.draws)
+        output = collector.taken(like) if collector is not None and is_collected else None
+        is_complete = point.step >= task.steps or (judge is not None and judge.is_enough)
+        return Outcome(output, point.totals, is_complete, until=ended if is_complete else None)

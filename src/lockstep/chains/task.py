@@ -10,6 +10,7 @@ import numpy as np
 
 from lockstep.chains.about import about
 from lockstep.chains.starts import Starts
+from lockstep.chains.until import Criterion
 from lockstep.core.precision import canonical
 from lockstep.engine.totals import Totals
 from lockstep.storage.configuration import describe_model
@@ -22,7 +23,8 @@ class Task:
     ``adaptation`` is how many updates of each chain went into learning the kernel before the first of these, and
     ``learning`` what happened in them; ``changed`` says whether a run of another model is refused or goes on with this;
     ``began`` is a sentence if the chains do not begin at the user's ``initial``. What becomes of errors (``on_error``)
-    is no part of what the draws are a function of: a run that an error has stopped may go on without it.
+    is no part of what the draws are a function of: a run that an error has stopped may go on without it. Nor is
+    ``until``, by which a run may have enough before all of its ``draws``.
     """
 
     kernel: Any
@@ -42,6 +44,7 @@ class Task:
     changed: str = "refuse"
     on_error: str = "raise"
     began: str | None = None
+    until: Criterion | None = None
 
     @property
     def count(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import jax
@@ -21,13 +22,16 @@ class Component(NamedTuple):
 def components(run: Any) -> list[Component]:
     """The components of all positions, in the order of their names."""
     legs = run.positions if isinstance(run.positions, Pair) else (run.positions,)
-    arrays = [named_arrays(leg) for leg in legs]
-    found = []
-    for name, first in arrays[0].items():
-        for index in np.ndindex(first.shape[2:]):
+    together = zip(*(entries(leg) for leg in legs), strict=True)
+    return [Component(both[0][0], tuple(values for _, values in both)) for both in together]
+
+
+def entries(positions: Any) -> Iterator[tuple[str, np.ndarray]]:
+    """Every number of a position by name, with its values (chains, draws)."""
+    for name, array in named_arrays(positions).items():
+        for index in np.ndindex(array.shape[2:]):
             label = name + (f"[{', '.join(map(str, index))}]" if index else "")
-            found.append(Component(label, tuple(leg[name][(slice(None), slice(None), *index)] for leg in arrays)))
-    return found
+            yield label, array[(slice(None), slice(None), *index)]
 
 
 def named_arrays(tree: Any) -> dict[str, np.ndarray]:

@@ -7,9 +7,9 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from lockstep.coupling.names import named_arrays
 from lockstep.storage.archive import temporary_of
 from lockstep.storage.errors import StorageError
-from lockstep.coupling.names import named_arrays
 
 
 def to_netcdf(run: Any, path: Path) -> Path:

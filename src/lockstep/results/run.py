@@ -17,6 +17,7 @@ from lockstep.core.version import __version__
 from lockstep.coupling.common_noise import Pair
 from lockstep.coupling.names import named_arrays
 from lockstep.engine.bad_ratios import infos
+from lockstep.results.columns import to_arrow, to_csv, to_dataframe, to_parquet
 from lockstep.results.export import to_netcdf, to_zarr
 from lockstep.results.report import write_report
 from lockstep.results.summary import Summary, summarize
@@ -45,6 +46,8 @@ class Run:
         warm-up included), and the first exception as a text: a line that names it, and its traceback.
     began
         A sentence if the chains did not begin at ``initial`` but around a mode that was found from there; else None.
+    until
+        A sentence on where the criterion ``until`` was met, or that it was not; None if there was none.
     """
 
     positions: Position
@@ -60,6 +63,7 @@ class Run:
     failed: int = 0
     failure: str | None = None
     began: str | None = None
+    until: str | None = None
     kept: dict[int, Any] = dataclasses.field(default_factory=dict, init=False)  # predictions, by the number of draws
 
     @property
@@ -95,7 +99,29 @@ class Run:
         shape = (self.chains, self.draws)
         info = jax.tree.map(lambda leaf: leaf if np.ndim(leaf) else np.full(shape, leaf), self.info)
         groups["sample_stats"] = named_arrays(info)
-        return arviz_base.from_dict(groups, attrs={"/": self._attributes()})
+        return arviz_base.from_dict(groups, attrs={"/": self.attributes})
+
+    def to_dataframe(self) -> Any:
+        """The draws as a pandas data frame: a row for each draw of each chain, a column for each component.
+
+        The second chain of a coupled run has columns that begin with ``reference_``.
+        """
+        return to_dataframe(self)
+
+    def to_csv(self, path: str | PathLike[str]) -> list[Path]:
+        """Write a CSV file for each chain in the layout of CmdStan, for cmdstanr and posterior in R; return their paths.
+
+        ``draws.csv`` becomes ``draws_1.csv``, ``draws_2.csv``, …
+        """
+        return to_csv(self, path_of(path, "path"))
+
+    def to_parquet(self, path: str | PathLike[str]) -> Path:
+        """Write the data frame as a Parquet file (needs ``pip install lockstep-mcmc[export]``)."""
+        return to_parquet(self, path_of(path, "path"))
+
+    def to_arrow(self, path: str | PathLike[str]) -> Path:
+        """Write the data frame as an Arrow file (needs ``pip install lockstep-mcmc[export]``)."""
+        return to_arrow(self, path_of(path, "path"))
 
     def to_netcdf(self, path: str | PathLike[str]) -> Path:
         """Write the run as a netCDF file, which ArviZ, xarray and R can read."""
@@ -120,10 +146,12 @@ class Run:
             f"Run of {self.chains} chains × {self.draws:,} draws{thinned}{warmup}, seed {self.seed}: "
             f"acceptance {self.acceptance:.2f}, {self.seconds:.2f} s\n  kernel: {self.about['kernel']}\n  positions: "
             + ", ".join(f"{name} {array.shape}" for name, array in named_arrays(self.positions).items())
-            + ("" if self.began is None else f"\n  {self.began}")
+            + "".join(f"\n  {told}" for told in (self.began, self.until) if told is not None)
         )
 
-    def _attributes(self) -> dict[str, Any]:
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """What files say of the run: library, kernel, seed, warm-up, thinning and time."""
         return {
             "inference_library": "lockstep",
             "inference_library_version": __version__,

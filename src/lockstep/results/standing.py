@@ -6,11 +6,11 @@ import dataclasses
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from lockstep.core.progress import duration
 from lockstep.storage.directory import NAME
 from lockstep.storage.errors import NoRunError, RunDirectoryError
-from lockstep.storage.status import Status, status
 from lockstep.storage.locks import lock_note
-from lockstep.core.progress import duration
+from lockstep.storage.status import Status, status
 
 
 class Broken(NamedTuple):
@@ -65,6 +65,7 @@ def to_dict(found: Status | Broken) -> dict[str, Any]:
         "acceptance": found.totals.acceptance,
         "kernel": found.record.about.get("kernel"),
         "point": found.record.about.get("point"),
+        "until": found.until,
     }
 
 
@@ -84,4 +85,5 @@ def report_lines(found: Status | Broken) -> list[str]:
         else "  draws    none yet",
         f"  updates  {totals.updates:,}, {speed:,.0f}/s, {totals}",
         f"  time     {duration(totals.seconds)}" + (f", about {duration(left)} left" if is_going else ""),  # type: ignore[arg-type]
+        *([f"  until    {found.until}"] if found.until else []),
     ]

@@ -6,14 +6,14 @@ import dataclasses
 import warnings
 from typing import Any
 
+from lockstep.core.warnings import LockstepWarning
+from lockstep.coupling.common_noise import CoupledInfo, ShadowedInfo
+from lockstep.engine.bad_ratios import infos, told_of_bad, told_of_broken
+from lockstep.engine.totals import failed_sentence
+from lockstep.results.convergence import good_news, problems
+from lockstep.results.table import table_of, written
 from lockstep.separation.predict import predict
 from lockstep.separation.sentences import sentences
-from lockstep.coupling.common_noise import CoupledInfo, ShadowedInfo
-from lockstep.results.convergence import good_news, problems
-from lockstep.engine.bad_ratios import infos, told_of_bad, told_of_broken
-from lockstep.results.table import table_of, written
-from lockstep.engine.totals import failed_sentence
-from lockstep.core.warnings import LockstepWarning
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ def summarize(run: Any) -> Summary:
         prediction, sentence = None, "exact kernel" + ("" if exact_when == "always" else f", when {exact_when}")
     else:
         prediction, sentence = _predicted(run)
-    findings += [sentence, *run.changes, *good_news(table), *([run.began] if run.began else [])]
+    findings += [sentence, *run.changes, *good_news(table), *(told for told in (run.until, run.began) if told)]
     updates = run.chains * run.draws * run.thin
     findings.append(f"acceptance {run.acceptance:.3f} over {updates:,} updates of {run.chains} chains")
     return Summary(table, tuple(findings), prediction)

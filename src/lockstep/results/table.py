@@ -20,7 +20,8 @@ def table_of(run: Any) -> Any:
     """
     import arviz_stats
 
-    table = arviz_stats.summary(run.to_datatree(), round_to="none").astype(float)
+    with np.errstate(divide="ignore", invalid="ignore"):  # 0/0 of what never moved, which is withheld below
+        table = arviz_stats.summary(run.to_datatree(), round_to="none").astype(float)
     diagnostics = [column for column in table.columns if column.startswith(("ess", "r_hat", "mcse"))]
     still = [one.name for one in components(run) if (one.legs[0] == one.legs[0].flat[0]).all()]
     table.loc[table.index.isin(still), diagnostics] = np.nan

@@ -51,4 +51,5 @@ def load(directory: str | PathLike[str]) -> Run:
         found.totals.failed,
         found.totals.failure,
         found.record.about.get("began"),
+        found.until,
     )

@@ -11,7 +11,9 @@ from lockstep.chains.outcome import Outcome
 from lockstep.chains.prepare import make_task
 from lockstep.chains.session import run_chains
 from lockstep.chains.task import Task
+from lockstep.chains.until import Criterion
 from lockstep.core.precision import canonical, double_precision
+from lockstep.core.warnings import warn
 from lockstep.engine.bad_ratios import warn_of_ratios
 from lockstep.lagged.warmup import is_coupled, with_coupled_warmup
 from lockstep.results.run import Run
@@ -32,6 +34,7 @@ def sample(
     adapt: bool = False,
     changed: str = "refuse",
     on_error: str = "raise",
+    until: Criterion | None = None,
 ) -> Run:
     """Run chains of a kernel and keep their draws.
 
@@ -88,6 +91,11 @@ def sample(
         the candidate counts as one of zero density, and the run goes on; ``run.failed`` and the summary tell how often.
         The target is then restricted to where the functions work. A run that an exception has ended may be resumed with
         ``"reject"``. A start that raises is always an error.
+    until
+        When the run is precise enough, such as ``ls.until.error(0.02) | ls.until.seconds(3600)``; ``draws`` is then the
+        most that are taken. Judged at fixed numbers of draws, so that the same call, also after an interruption, stops
+        at the same draw. The draws are those of a run of that length, and a stricter criterion or more ``draws`` extend
+        it. With an executor it needs a directory.
 
     Returns
     -------
@@ -106,7 +114,7 @@ def sample(
         is_measured = is_coupled(warmup, adapt)
         counted: Any = 0 if is_measured else warmup
         task = make_task(
-            kernel, initial, draws, chains, seed, counted, thin, directory, adapt, progress, changed, on_error
+            kernel, initial, draws, chains, seed, counted, thin, directory, adapt, progress, changed, on_error, until
         )
         if is_measured:
             task = with_coupled_warmup(task, initial, executor, progress)
@@ -136,6 +144,7 @@ def finished(task: Task, outcome: Outcome) -> Run:
             failed=outcome.totals.failed + task.learning.failed,
             failure=outcome.totals.failure or task.learning.failure,
             began=task.began,
+            until=None if outcome.until is None else str(outcome.until),
         )
     if outcome.error is not None:
         vars(outcome.error)["run"] = run
@@ -143,6 +152,8 @@ def finished(task: Task, outcome: Outcome) -> Run:
     if not outcome.is_complete:
         raise stopped(task, outcome.totals, run)
     assert run is not None
+    if outcome.until is not None and not outcome.until.is_met:
+        warn(str(outcome.until))
     with double_precision():
         compiled = canonical(task.kernel, "kernel")
         bad_in_warmup = outcome.totals.bad_in_warmup + task.learning.bad

@@ -22,11 +22,13 @@ from lockstep.chains.interrupt import Stop, stopped
 from lockstep.chains.outcome import Outcome
 from lockstep.chains.prepare import make_task
 from lockstep.chains.task import Task
+from lockstep.chains.until import Criterion
 from lockstep.core.arguments import flag, path_of
 from lockstep.core.foreign import processors
 from lockstep.core.progress import Progress
 from lockstep.engine.totals import Totals, together
 from lockstep.results.run import Run
+from lockstep.sampling.dataset import dataset_of
 from lockstep.sampling.sample import finished
 from lockstep.storage.archive import make_directory
 from lockstep.storage.configuration import describe
@@ -71,6 +73,15 @@ class Sweep(Sequence[Run]):
             raise KeyError(f"{len(found)} runs of the sweep have {settings}; give settings that only one has")
         return found[0]
 
+    def to_dataset(self) -> Any:
+        """The draws of all runs as one xarray Dataset, with an axis and a coordinate for each setting of the grid.
+
+        The axes are those of the settings, then ``chain`` and ``draw`` and those of the component; ``acceptance``,
+        ``seconds`` and ``draws`` have the settings alone. Runs that stopped earlier than others (``until``) end in NaN.
+        Of coupled chains it holds the first. Values that are no numbers are named as their directories are.
+        """
+        return dataset_of(self.points, self.runs, _text)
+
     def __repr__(self) -> str:
         lines = [
             f"  {label(point)}: acceptance {run.acceptance:.2f}, {run.seconds:.1f} s"
@@ -92,6 +103,7 @@ def sweep(
     executor: Any = None,
     progress: bool | None = None,
     changed: str = "refuse",
+    until: Criterion | None = None,
 ) -> Sweep:
     """Run a kernel for each point of a grid: numbers of samples, proposals, seeds, or whatever a kernel is made of.
 
@@ -105,7 +117,7 @@ def sweep(
         A function of the names of the grid that returns a kernel.
     grid
         For each name, its values. The name ``seed`` is that of the run, and is not given to ``make``.
-    initial, draws, chains, seed, warmup, thin, progress, changed
+    initial, draws, chains, seed, warmup, thin, progress, changed, until
         As in `ls.sample`.
     directory
         Where to keep the runs.
@@ -134,7 +146,9 @@ def sweep(
     _require_names(make, [name for name in points[0] if name != "seed"])
     make = _once(make)
     directory = None if directory is None else path_of(directory, "directory")
-    tasks = [_task(make, point, initial, draws, chains, seed, warmup, thin, directory, changed) for point in points]
+    tasks = [
+        _task(make, point, initial, draws, chains, seed, warmup, thin, directory, changed, until) for point in points
+    ]
     paths = [task.directory for task in tasks]
     if directory is not None:
         make_directory(directory, "directory")
@@ -176,7 +190,8 @@ def _read(outcome: Outcome, path: Path | None, task: Task) -> Outcome:
     if path is None:
         return outcome
     found = status(path)
-    return outcome._replace(output=read_parts(found.parts, task.draws), totals=found.totals)
+    draws = task.draws if outcome.until is None else outcome.until.draws
+    return outcome._replace(output=read_parts(found.parts, draws), totals=found.totals)
 
 
 def _once(make: Callable[..., Any]) -> Callable[..., Any]:
@@ -203,11 +218,12 @@ def _task(
     thin: int,
     directory: str | PathLike[str] | None,
     changed: str,
+    until: Criterion | None,
 ) -> Task:
     settings = {name: value for name, value in point.items() if name != "seed"}
     seed = point.get("seed", seed)
     path = None if directory is None else Path(directory) / label(point)
-    task = make_task(make(**settings), initial, draws, chains, seed, warmup, thin, path, changed=changed)
+    task = make_task(make(**settings), initial, draws, chains, seed, warmup, thin, path, changed=changed, until=until)
     texts = {name: _text(value) for name, value in point.items()}
     return dataclasses.replace(task, point=texts, stop_file=None if directory is None else Path(directory) / STOP)
 

@@ -19,6 +19,7 @@ from lockstep.storage.directory import NAME, Record, read_record, require_direct
 from lockstep.storage.errors import DamagedError
 from lockstep.storage.locks import is_locked
 from lockstep.storage.segments import Segment, read_output, read_segments
+from lockstep.storage.stops import stop_at
 from lockstep.storage.walltime import wall_seconds
 
 GROUP = re.compile(r"group-(\d{4})")
@@ -35,6 +36,7 @@ class Status(NamedTuple):
     target: int
     totals: Totals
     is_running: bool
+    until: str | None = None  # where a criterion has stopped it, in words
 
     @property
     def is_complete(self) -> bool:
@@ -58,14 +60,17 @@ def status(directory: str | PathLike[str]) -> Status:
     parts = [read_segments(place, inner.digest) for place, inner in zip(places, records, strict=True)]
     lasts = [segments[-1] for segments in parts if segments]
     is_whole = len(lasts) == _group_count(record)
+    draws = min((last.end for last in lasts), default=0) if is_whole else 0
+    ended = stop_at(path, draws)
     return Status(
         path,
         record,
         parts,
-        min((last.end for last in lasts), default=0) if is_whole else 0,
-        max((last.target for last in lasts), default=0),
+        draws,
+        draws if ended is not None and ended.is_met else max((last.target for last in lasts), default=0),
         dataclasses.replace(together(last.totals for last in lasts), seconds=wall_seconds(parts)),
         any(is_locked(place) for place in {path, *places}),
+        None if ended is None else str(ended),
     )
 
 

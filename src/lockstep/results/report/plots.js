@@ -1,12 +1,14 @@
 "use strict";
-(() => {
-  const data = JSON.parse(document.getElementById("data").textContent);
+// Draws the plots of a report, or draws them anew from other data; what was zoomed and hidden `before` stays so.
+const drawReport = (data, before = null) => {
+  for (const id of ["history", "components", "separation", "acceptance"]) document.getElementById(id).replaceChildren();
+  document.querySelectorAll("#chains label").forEach((label) => label.remove());
   const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#7a5195", "#8c8c00"];
   const colour = (chain) => COLOURS[chain % COLOURS.length];
   const EDGE = { left: 46, right: 8, top: 8, bottom: 20 };
   const FEWEST = Math.min(10, data.draws);
   const zoom = { from: 0, to: data.draws };
-  const isHidden = new Set();
+  const isHidden = new Set(before ? before.isHidden : []);
   const redraws = { along: [], all: [] };
 
   // Numbers travel as single-precision words in base64.
@@ -258,11 +260,32 @@
     }, "wide");
   };
 
+  // What a page that follows a run has in addition: how its diagnostics came to be what they are.
+  const diagnostics = (section) => {
+    const found = data.history;
+    section.hidden = !found;
+    if (!found) return;
+    make("h2", {}, section, "Diagnostics over time");
+    for (const [name, caption, values, level, least] of [
+      ["R-hat", "Largest R-hat of a component, by the draws so far; dotted: 1.01", found.rhat, 1.01, [1, 1.02]],
+      ["ESS", "Smallest effective sample size, by the draws so far; dotted: 400", found.ess, 400, [0, 440]],
+    ]) {
+      plot(section, caption, `${name} over time`, 140, true, (frame) => {
+        const known = values.filter(Number.isFinite);
+        axes(frame, [zoom.from, zoom.to], [least[0], Math.max(least[1], ...known)]);
+        make("path", { class: "level", d: `M${frame.box.left},${frame.y(level)}H${frame.box.right}` }, frame.svg);
+        const near = found.draws.map((t, i) => i).filter((i) => found.draws[i] >= zoom.from && found.draws[i] <= zoom.to);
+        if (near.length) line(frame, values, near[0], near[near.length - 1] + 1, (i) => found.draws[i], { stroke: COLOURS[0] });
+        for (const i of near) if (Number.isFinite(values[i])) make("rect", { x: frame.x(found.draws[i]) - 2, y: frame.y(values[i]) - 2, width: 4, height: 4, fill: COLOURS[0] }, frame.svg);
+      }, "wide");
+    }
+  };
+
   // Of coupled chains one pair is shown first, so that its traces can be told apart.
   const chooser = document.getElementById("chains");
   if (data.kind === "coupled") {
     chooser.querySelector("legend").textContent = "Pairs";
-    every.slice(1).forEach((chain) => isHidden.add(chain));
+    if (!before) every.slice(1).forEach((chain) => isHidden.add(chain));
   }
   for (const chain of every) {
     const label = make("label", {}, chooser);
@@ -283,10 +306,13 @@
     density(block, component);
     ranks(block, component);
   }
+  diagnostics(document.getElementById("history"));
   separation(document.getElementById("separation"));
   acceptance(document.getElementById("acceptance"));
-  document.querySelectorAll("[data-zoom]").forEach((button) => button.addEventListener("click", () => change(button.dataset.zoom)));
+  document.querySelectorAll("[data-zoom]").forEach((button) => { button.onclick = () => change(button.dataset.zoom); });
   const asked = /^#draws=(\d+)-(\d+)$/.exec(location.hash);
-  show(...(asked ? [Number(asked[1]), Number(asked[2])] : [0, data.draws]));
+  const kept = before && !before.isWhole ? [before.zoom.from, before.zoom.to] : asked ? [Number(asked[1]), Number(asked[2])] : null;
+  show(...(kept || [0, data.draws]));
   document.body.dataset.ready = "true";
-})();
+  return { zoom, isHidden, get isWhole() { return zoom.from <= 0 && zoom.to >= data.draws; } };
+};

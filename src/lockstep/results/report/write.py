@@ -8,15 +8,15 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from lockstep.core.version import __version__
 from lockstep.core.arguments import path_of, require_run
 from lockstep.core.parts import show
+from lockstep.core.version import __version__
+from lockstep.coupling.names import components
+from lockstep.results.convergence import is_suspicious
 from lockstep.results.report.content import MOST_COMPONENTS, plots
 from lockstep.results.report.html import base_style, definitions, items, resource
-from lockstep.storage.archive import commit, make_directory
-from lockstep.results.convergence import is_suspicious
-from lockstep.coupling.names import components
 from lockstep.results.table import number
+from lockstep.storage.archive import commit, make_directory
 
 MOST_ROWS = 200
 
@@ -37,14 +37,12 @@ def write_report(run: Any, path: Any) -> Path:
     require_run(run)
     path = path_of(path, "path")
     path = path / "report.html" if path.is_dir() else path
-    summary = run.summary()
+    shown = texts(run)
     page = Template(resource("page.html")).substitute(
-        style=base_style() + resource("page.css"),
-        title=html.escape(_title(run)),
-        lead=html.escape(_lead(run)),
-        findings=items(map(_sentence, summary.findings)),
-        table=_table(summary.table),
-        facts=definitions(_facts(run)),
+        style=report_style(),
+        title=shown["title"],
+        lead=shown["lead"],
+        main=main_of(shown),
         # Nothing in the data can end the script, or begin another.
         data=json.dumps(plots(run), allow_nan=False).replace("<", r"\u003c"),
         script=resource("plots.js"),
@@ -52,6 +50,28 @@ def write_report(run: Any, path: Any) -> Path:
     make_directory(path.parent, "the directory of path")
     commit(path, lambda file: file.write(page.encode()))  # a link is replaced, never followed
     return path
+
+
+def report_style() -> str:
+    """The style sheet of the page of a run."""
+    return base_style() + resource("page.css")
+
+
+def main_of(shown: dict[str, str]) -> str:
+    """The body of the page: findings, places for plots, the table, and how the run was made."""
+    return Template(resource("main.html")).substitute({name: shown[name] for name in ("findings", "table", "facts")})
+
+
+def texts(run: Any) -> dict[str, str]:
+    """What a page says of a run, each piece as HTML in which names are text."""
+    summary = run.summary()
+    return {
+        "title": html.escape(_title(run)),
+        "lead": html.escape(_lead(run)),
+        "findings": items(map(_sentence, summary.findings)),
+        "table": _table(summary.table),
+        "facts": definitions(_facts(run)),
+    }
 
 
 def _title(run: Any) -> str:

@@ -1,0 +1,124 @@
+"""Published numbers beside ours, entered into the field book: Onsager's energy, marriages of Florence, the Nile."""
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import networkx
+import numpy as np
+import pytest
+from field_book import Book, page_of
+from scipy.special import ellipk
+
+import lockstep as ls
+
+COMMAND = "pytest -m study tests/studies/test_field_book.py"
+FAR = 3.5
+
+
+@pytest.mark.study
+def test_the_energy_of_the_ising_model_is_onsagers(field_book):
+    """Perfect draws; at these temperatures a torus of 32 × 32 differs from the infinite lattice by less than 1e-6."""
+    model = ls.models.Ising((32, 32), periodic=True)
+    for theta in (0.2, 0.3):
+        x = 2 * theta
+        modulus = 2 * np.sinh(x) / np.cosh(x) ** 2
+        exact = 1 / np.tanh(x) * (1 + 2 / np.pi * (2 * np.tanh(x) ** 2 - 1) * ellipk(modulus**2))
+        draws = jax.vmap(lambda key, theta=theta: model.statistic(model.simulate(key, theta)))(jr.split(jr.key(1), 400))
+        values = np.asarray(draws, float).reshape(400) / 32**2
+        ours = values.mean(), values.std(ddof=1) / 20
+        source = "L. Onsager (1944), Physical Review 65, 117: the energy of the infinite square lattice."
+        quantity = f"Ising, θ = {theta}: products of neighbours, a site"
+        apart = field_book.enter("Lattices: perfect simulation", quantity, (exact, 0.0), ours, source, COMMAND)
+        assert abs(apart) < FAR
+
+
+@pytest.mark.study
+def test_the_marriages_of_florence(field_book):
+    """Edges alone: the maximum of the likelihood is the logit of the density, which ergm prints as -1.609."""
+    graph = networkx.florentine_families_graph()
+    graph.add_node("Pucci")  # who had no marriage with the others
+    model = ls.models.ERGM(["edges"], graph, toggles=2000)
+    published = -1.609
+    s = np.asarray(
+        jax.vmap(lambda key: model.statistic(model.simulate(key, jnp.array([published]))))(jr.split(jr.key(2), 3000))
+    )
+    values = np.asarray(s, float).reshape(3000)
+    ours = values.mean(), values.std(ddof=1) / np.sqrt(3000)
+    source = (
+        "statnet, ergm tutorial: flomarriage ~ edges has the estimate -1.609; at a maximum of the likelihood the "
+        "expected number of edges is the observed one, 20."
+    )
+    # The published digits are good to 0.0005, which moves the expected number of edges by 0.0083.
+    apart = field_book.enter(
+        "Networks: the marriages of Florence",
+        "expected edges at the published estimate",
+        (20.0, 0.0083),
+        ours,
+        source,
+        COMMAND,
+    )
+    assert abs(apart) < FAR
+
+
+NILE = """
+1120 1160 963 1210 1160 1160 813 1230 1370 1140 995 935 1110 994 1020 960 1180 799 958 1140 1100 1210 1150 1250
+1260 1220 1030 1100 774 840 874 694 940 833 701 916 692 1020 1050 969 831 726 456 824 702 1120 1100 832 764 821 768
+845 864 862 698 845 744 796 1040 759 781 865 845 944 984 897 822 1010 771 676 649 846 812 742 801 1040 860 874 848
+890 744 749 838 1050 918 986 797 923 975 815 1020 906 901 1170 912 746 919 718 714 740
+"""
+
+
+def log_likelihood_of_the_nile(rng, particles=2000, noise=15099.0, step=1469.1):
+    """A bootstrap filter of a level that walks, from the first observation on: the log of an unbiased estimate."""
+    flow = np.array(NILE.split(), float)
+    level, total = flow[0] + np.sqrt(noise) * rng.normal(size=particles), 0.0
+    for value in flow[1:]:
+        level = level + np.sqrt(step) * rng.normal(size=particles)
+        log_weights = -0.5 * ((value - level) ** 2 / noise + np.log(2 * np.pi * noise))
+        largest = log_weights.max()
+        weights = np.exp(log_weights - largest)
+        total += largest + np.log(weights.mean())
+        positions = (rng.random() + np.arange(particles)) / particles
+        level = level[np.minimum(np.searchsorted(np.cumsum(weights) / weights.sum(), positions), particles - 1)]
+    return total
+
+
+def exact_of_the_nile(noise=15099.0, step=1469.1):
+    """The Kalman filter."""
+    flow = np.array(NILE.split(), float)
+    mean, variance, total = flow[0], noise, 0.0
+    for value in flow[1:]:
+        variance += step
+        spread, error = variance + noise, value - mean
+        total -= 0.5 * (np.log(2 * np.pi * spread) + error**2 / spread)
+        mean, variance = mean + variance / spread * error, variance * noise / spread
+    return total
+
+
+@pytest.mark.study
+def test_the_likelihood_of_the_nile(field_book):
+    rng = np.random.default_rng(1)
+    estimates = np.array([log_likelihood_of_the_nile(rng) for _ in range(200)])
+    weights = np.exp(estimates - estimates.max())
+    value = estimates.max() + np.log(weights.mean())
+    ours = value, weights.std(ddof=1) / weights.mean() / np.sqrt(len(weights))
+    source = (
+        "J. Durbin and S. J. Koopman (2012), Time Series Analysis by State Space Methods, chapter 2, for data, model "
+        "and the variances 15099 and 1469.1; their likelihood, given the first flow, by the Kalman filter."
+    )
+    chapter = "Filters: the flow of the Nile"
+    apart = field_book.enter(chapter, "log likelihood, by particles", (exact_of_the_nile(), 0.0), ours, source, COMMAND)
+    assert abs(apart) < FAR
+
+
+def test_rows_are_renewed_and_the_page_says_what_was_entered(tmp_path):
+    book = Book(tmp_path / "book.json")
+    row = ("Chapter", "quantity", (10.0, 0.3), (10.8, 0.4), "A source.", "a command")
+    assert book.enter(*row) == pytest.approx(1.6)
+    book.write()
+    again = Book(tmp_path / "book.json")
+    again.enter("Other", "second", (1.0, 0.0), (1.0004, 0.0002), "B", "c", said="about 1")
+    again.enter(*row[:3], (10.3, 0.4), *row[4:])
+    page = page_of(again.rows)
+    assert "| quantity | 10.00 ± 0.30 | 10.30 ± 0.40 | +0.6 |" in page and page.count("| quantity | 10") == 1
+    assert "| second | about 1 | 1.00040 ± 0.00020 | +2.0 |" in page and "A source." in page and "`a command`" in page
