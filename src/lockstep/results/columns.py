@@ -66,8 +66,8 @@ def to_csv(run: Any, path: Path) -> list[Path]:
     """Write a file for each chain in the layout of CmdStan, which R's cmdstanr and posterior, and ArviZ, read.
 
     ``runs.csv`` becomes ``runs_1.csv``, ``runs_2.csv``, … Names have dots and count from one, the first index runs
-    fastest: ``theta.1.1``, ``theta.2.1``. The sampler has one column, ``accept_stat__``; there is no ``lp__``, which most
-    of our kernels cannot compute. Numbers are written so that they are read back as they are.
+    fastest: ``theta.1.1``, ``theta.2.1``. The sampler has one column, ``accept_stat__``; there is no ``lp__``, which
+    most of our kernels cannot compute. Numbers are written so that they are read back as they are.
     """
     import pandas
 

@@ -109,7 +109,7 @@ class Run:
         return to_dataframe(self)
 
     def to_csv(self, path: str | PathLike[str]) -> list[Path]:
-        """Write a CSV file for each chain in the layout of CmdStan, for cmdstanr and posterior in R; return their paths.
+        """Write a CSV file for each chain in the layout of CmdStan, for cmdstanr and posterior in R; return the paths.
 
         ``draws.csv`` becomes ``draws_1.csv``, ``draws_2.csv``, …
         """
