@@ -13,7 +13,8 @@ HEAVY_VALUE, HEAVY_VARIANCE = 0.45, 0.75  # Pareto shapes: beyond 1/2 there is n
 MOST_BAD = 0.01
 LEAST_ASYMMETRY, ALARM = 0.1, 4.0
 FREQUENCIES = np.arange(5.0, 130.0, 0.5)  # of steps in the law of the noise, of 1.3 down to 0.05 standard deviations
-LEAST_LUMP, MOST_ROWS = 0.05, 512
+LEAST_LUMP, LEAST_SPREAD, MOST_ROWS = 0.05, 0.3, 512
+SURE_LUMP = 6.0  # standard errors of the largest of 250 sizes, whose laws have long tails if replicates are few
 COARSE = 0.02  # steps of a lattice, in standard deviations
 LEAST_FACTOR, CERTAIN = np.log(1.25), 5.0  # of a variance beside the one that samples tell, and in standard errors
 FEWEST_VALUES, FEWEST_REPLICATES = 200, 16
@@ -79,12 +80,13 @@ def _lumps(replicates: Replicates) -> str:
     half = replicates.linear.shape[1] // 2
     scale = np.sqrt(replicates.halves.variance[:, rows].mean(axis=0))
     e = (np.asarray(replicates.linear)[rows] / scale[:, None]).reshape(-1, half)
-    e = e[np.isfinite(e).all(axis=1)][:MOST_ROWS]
+    # Where a half varies far less than its pair (a slope near zero) all of it would seem to be one lump.
+    e = e[np.isfinite(e).all(axis=1) & (np.mean(e**2, axis=1) > LEAST_SPREAD**2)][:MOST_ROWS]
     if len(e) < 2 or half < 2:
         return ""
     seen = np.array([np.mean(np.abs(np.exp(1j * t * e).mean(axis=1)) ** 2) for t in FREQUENCIES])
     sizes = (half * seen - 1) / (half - 1)
-    if sizes.max() < max(LEAST_LUMP, ALARM / ((half - 1) * np.sqrt(len(e)))):
+    if sizes.max() < max(LEAST_LUMP, SURE_LUMP / ((half - 1) * np.sqrt(len(e)))):
         return ""
     return (
         f"the estimates come in lumps, about {2 * np.pi / FREQUENCIES[np.argmax(sizes)]:.2g} standard deviations apart "
