@@ -4,7 +4,6 @@ import signal
 
 import compilation
 import pytest
-from field_book import Book
 
 # Before any test imports JAX.
 compilation.choose()
@@ -23,6 +22,8 @@ def signals():
 @pytest.fixture(scope="session")
 def field_book():
     """The page of published numbers beside ours, written when the studies are over."""
+    from field_book import Book  # which imports JAX
+
     book = Book()
     yield book
     book.write()
