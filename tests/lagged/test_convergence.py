@@ -38,7 +38,7 @@ def test_a_coupled_warmup_is_what_the_pairs_say(tmp_path):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"warmup": "long"}, "must be a whole number, or"),
+        ({"warmup": "long"}, "must be a whole number, at least 0, or"),
         ({"warmup": "coupled", "adapt": True}, "adapt in a run of its own"),
     ],
 )
@@ -87,8 +87,8 @@ def test_the_example_of_biswas_jacob_and_vanetti(field_book):
     print(f"TV < 0.01 after {times[-1] + 1} updates, by the bound {pairs.updates_until(0.01)}")
     assert np.all(bound.high >= exact[times]) and ratio.max() < 2
     source = (
-        "N. Biswas, P. E. Jacob and P. Vanetti (2019), Estimating convergence of Markov chains with L-lag couplings, for "
-        "the example; the distance itself, which their bound is above, by a fine grid. Ours is the bound."
+        "N. Biswas, P. E. Jacob and P. Vanetti (2019), Estimating convergence of Markov chains with L-lag couplings, "
+        "for the example; the distance itself, which their bound is above, by a fine grid. Ours is the bound."
     )
     for t in (40, 70, 100):
         at = pairs.total_variation(t)

@@ -20,7 +20,7 @@ def is_coupled(warmup: Any, adapt: Any) -> bool:
     if not isinstance(warmup, str):
         return False
     if warmup != COUPLED:
-        raise ValueError(f'warmup is {warmup!r}; it must be a whole number, or "coupled"')
+        raise ValueError(f'warmup is {warmup!r}; it must be a whole number, at least 0, or "coupled"')
     if adapt:
         raise ValueError(
             'warmup is "coupled", which measures one kernel, and adapt is True, which changes it on the way; adapt in '
