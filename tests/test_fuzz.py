@@ -104,6 +104,7 @@ SUBSAMPLE = {
     "progress": False,
 }
 FINITE = ls.standard(lambda state: jnp.log(jnp.array([1 / 3, 2 / 3]))[state], ls.Finite(MATRIX))
+PAIRS = {"kernel": STANDARD, "initial": 0.0, "seed": 0, "most": 200, "progress": False}
 RUN = {"initial": 0.0, "draws": 2, "chains": 1, "seed": 0, "warmup": 0, "thin": 1, "progress": False}
 
 # Good arguments of each; what takes no time is tried in every test run, the rest in the study.
@@ -127,6 +128,9 @@ QUICK = {
     ls.MetropolisHastings: {"proposal": WALK, "ratio": STANDARD.ratio},
     ls.Coupled: {"first": STANDARD, "second": NAIVE},
     ls.Shadowed: {"exact": STANDARD, "approximate": NAIVE},
+    ls.until.error: {"share": 0.1},
+    ls.until.ess: {"size": 100},
+    ls.until.seconds: {"number": 1.0},
     ls.Lagged: {"kernel": STANDARD, "lag": 1},
     ls.MaximallyCoupled: {"first": STANDARD, "second": STANDARD},
     ls.Carried: {"evaluate": STANDARD.ratio.evaluate, "correlation": None},
@@ -200,6 +204,11 @@ def good_run(make=ls.naive):
 
 
 @functools.cache
+def coupled_run():
+    return ls.sample(ls.Coupled(STANDARD, STANDARD), 0.0, draws=50, chains=2, progress=False)
+
+
+@functools.cache
 def fitted():
     return ls.estimators.subsample(**SUBSAMPLE | {"control": "taylor"})
 
@@ -269,6 +278,7 @@ SLOW = {
             "adapt": False,
             "changed": "refuse",
             "on_error": "raise",
+            "until": None,
         }
     ),
     ls.sweep: (
@@ -279,8 +289,12 @@ SLOW = {
             "directory": None,
             "executor": None,
             "changed": "refuse",
+            "until": None,
         }
     ),
+    ls.unbiased: PAIRS
+    | {"function": None, "pairs": 2, "lag": 2, "start": 2, "end": 4, "directory": None, "executor": None},
+    ls.convergence: PAIRS | {"pairs": 2, "lag": 2, "directory": None, "executor": None},
     started: {"positions": np.zeros(2)},
     started_as_pairs: {"first": 0.0, "second": 0.0},
     ls.subsampled: {
@@ -364,7 +378,10 @@ SLOW = {
         "seed": 0,
         "calls": None,
         "seconds": None,
+        "against": "penalty",
     },
+    ls.separation.distance: {"run": Later(coupled_run), "order": 1.0},
+    ls.compare: {"runs": Later(lambda: [good_run()])},
     ls.separation.bias: {"run": Later(good_run), "functions": None, "times": 2, "draws": 100, "seed": 0},
     ls.perfect.propp_wilson: {
         "key": jr.key(0),
@@ -417,7 +434,7 @@ NOT_TRIED = {
         *(ls.interop.RowModel, ls.interop.DensityModel, ls.models.terms.Term),
         *(ls.subsampling.Diagnosis, ls.subsampling.Mode, ls.subsampling.Taylor),
         *(ls.separation.Bias, ls.separation.Biases, ls.separation.FirstPassage, ls.separation.Separation),
-        *(ls.separation.Prediction, ls.separation.RulePrediction),
+        *(ls.separation.Prediction, ls.separation.RulePrediction, ls.separation.Distance, ls.Comparison),
     ),
     "what a part returns in a compiled loop, looked at there": (ls.Decision, ls.Estimate),
     "a rule, called in a compiled loop with an estimate of the package": (

@@ -93,7 +93,8 @@ class Lagged(Kernel):
             raise ValueError(f"Lagged: two chains of {kernel!r} would never meet: {reason}")
         set_field(self, "kernel", kernel)
         if is_concrete(self.lag):
-            set_field(self, "lag", whole(np.asarray(self.lag)[()], "lag of Lagged", 1))
+            lag = self.lag[()] if isinstance(self.lag, np.ndarray) else self.lag
+            set_field(self, "lag", whole(lag, "lag of Lagged", 1))
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> tuple[Any, Any]:
         here = position.first if isinstance(position, Pair) else position
