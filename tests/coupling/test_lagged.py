@@ -13,6 +13,7 @@ from scipy import stats
 
 import lockstep as ls
 from lockstep.core.precision import canonical, double_precision
+from lockstep.coupling.cost import is_cheap
 from lockstep.proposals.reflection import reflected
 
 TOLERANCE = 1e-14
@@ -315,3 +316,26 @@ def test_what_never_meets_is_refused(make, error, words):
     with pytest.raises(error) as caught:
         make()
     assert all(word in str(caught.value) for word in words), caught.value
+
+
+ROWS = np.linspace(-1.0, 1.0, 5000)
+
+
+@pytest.mark.parametrize(
+    ("log_density", "expected"),
+    [
+        (lambda theta: -0.5 * jnp.sum(theta**2), True),
+        (lambda theta: -jnp.sum((ROWS - theta[0]) ** 2), False),
+        (lambda theta: jax.lax.fori_loop(0, 3, lambda i, x: x - theta[0] ** 2, 0.0), False),
+        (lambda theta: jax.pure_callback(np.sum, jax.ShapeDtypeStruct((), np.float32), theta), False),
+    ],
+    ids=["cheap", "many rows", "a loop", "the host"],
+)
+def test_only_what_is_dear_is_branched_around(log_density, expected):
+    """The second leg of chains that are equal is computed for nothing only where that is cheap."""
+    kernel = ls.standard(log_density, ls.RandomWalk(1.0))
+
+    def move(position, key):
+        return kernel.move(kernel.init(position, key), kernel.noise(key, position))
+
+    assert is_cheap(move, np.zeros(2), jr.key(0)) == expected

@@ -16,6 +16,7 @@ from lockstep.core.parts import part, set_field
 from lockstep.core.trees import choose, have_equal_values, is_concrete
 from lockstep.core.types import Array, Key, Position, Shape
 from lockstep.coupling.common_noise import Pair, placed_legs
+from lockstep.coupling.cost import is_cheap
 
 MEETING_STREAM = 2**31 + 2  # of random numbers: a kernel splits its key into fewer
 SECOND_STREAM = 2**31 + 3  # of what the second chain remembers of its start
@@ -156,7 +157,8 @@ def _moved(is_apart: Array, *arguments: Any) -> Any:
     """Both chains moved if they are apart, else the first alone: an evaluation that nobody needs is not made."""
     if isinstance(is_apart, np.generic):
         return (_both if is_apart else _alone)(*arguments)
-    return _moved_compiled(is_apart, *arguments)
+    # A branch of compiled code costs about half a cheap update.
+    return _both(*arguments) if is_cheap(_alone, *arguments) else _moved_compiled(is_apart, *arguments)
 
 
 @jax.custom_batching.custom_vmap
