@@ -68,7 +68,6 @@ def follow(seed):
     return UPDATES / rho / separations, advice
 
 
-@pytest.mark.optimized
 def test_following_the_advice_gives_what_was_promised(tmp_path):
     ratio, advice = follow(3)
     assert 0.5 < ratio < 2, advice

@@ -55,7 +55,9 @@ def test_return_times(pair, proposal):
             assert found.rho_1_se < found.rho_2_se
 
 
-@pytest.mark.parametrize("proposal", PROPOSALS)
+@pytest.mark.parametrize(
+    "proposal", [pytest.param(name, marks=pytest.mark.study if name == "random walk" else ()) for name in PROPOSALS]
+)
 def test_naive_against_standard(proposal):
     for m, truth in MEAN_GAP[proposal].items():
         found = separation("standard", proposal, m)
@@ -73,6 +75,7 @@ def test_slopes(pair, proposal):
     assert np.polyfit(np.log(counts), log_rho, 1)[0] == pytest.approx(slope, abs=tolerance)
 
 
+@pytest.mark.study
 def test_identical_states_and_first_passages():
     found = separation("naive", "independence", 8)
     assert found.identical_fraction == pytest.approx(0.898, abs=0.005)

@@ -22,6 +22,8 @@ from lockstep.engine.thinning import Thinning
 from lockstep.host.failures import Failures
 from lockstep.storage.point import Point, Witness
 
+LONGEST_JUDGED = 16 * CELL
+
 
 def drive(
     kernel: Any,
@@ -46,7 +48,9 @@ def drive(
     if point.step >= total or (judge is not None and judge.is_enough):
         return point
     engine, pace = engine_of(kernel), pace or Pace()
-    cells = cells or engine.cells_per_block(kernel, chain_keys, point.state, total - point.step)
+    # Of a run that is looked at every few draws blocks are short: their noise is drawn for the length of a program.
+    longest = total - point.step if judge is None else min(total - point.step, LONGEST_JUDGED)
+    cells = cells or engine.cells_per_block(kernel, chain_keys, point.state, longest)
     trial = Trial(kernel, min(engine.trial_steps, total))
     try:
         while point.step < total and not stop.is_wanted and not (judge is not None and judge.is_enough):
