@@ -68,10 +68,10 @@ def flag(value: Any, name: str, is_none_allowed: bool = False) -> Any:
     raise TypeError(f"{name} is {value!r}; it must be True{', False or None' if is_none_allowed else ' or False'}")
 
 
-def require_run(run: Any) -> None:
+def require_run(run: Any, name: str = "run") -> None:
     """Refuse what is no run."""
     if not all(hasattr(run, name) for name in ("positions", "info")):
-        raise TypeError(f"run must be what ls.sample or ls.load returned, not {run!r}")
+        raise TypeError(f"{name} must be what ls.sample or ls.load returned, not {run!r}")
 
 
 def path_of(value: Any, name: str) -> Path:

@@ -121,15 +121,16 @@ def _named(runs: Any) -> dict[str, Run]:
         named = {label(point): run for point, run in zip(runs.points, runs.runs, strict=True)}
     elif isinstance(runs, Mapping):
         named = {str(name): run for name, run in runs.items()}
-    elif isinstance(runs, Iterable) and not isinstance(runs, (str, bytes)):
-        given = list(runs)
-        named = {f"run {number}": run for number, run in enumerate(given)}
     else:
-        raise TypeError(f"runs is {runs!r}; it must be several runs, a mapping from names to runs, or a sweep")
+        try:
+            named = {f"run {number}": run for number, run in enumerate(runs)}
+        except TypeError:
+            what = "several runs, a mapping from names to runs, or a sweep"
+            raise TypeError(f"runs is {runs!r}; it must be {what}") from None
     if not named:
         raise ValueError("runs is empty; give at least one run")
-    for run in named.values():
-        require_run(run)
+    for name, run in named.items():
+        require_run(run, f"runs: {name}")
     return named
 
 

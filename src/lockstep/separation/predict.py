@@ -84,7 +84,7 @@ def predict(
     True
     """
     require_run(run)
-    if against not in REFERENCES:
+    if not isinstance(against, str) or against not in REFERENCES:
         raise ValueError(f"against is {against!r}; it must be one of {', '.join(map(repr, REFERENCES))}")
     options = (kernel, pairs, replicates, seed, calls, seconds)
     is_default = all(option is None for option in options) and against == PENALTY
