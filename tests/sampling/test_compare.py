@@ -54,7 +54,7 @@ def test_what_is_not_known_is_withheld():
 
 
 def test_what_cannot_be_compared_is_refused():
-    with pytest.raises(ValueError, match="runs is empty"):
+    with pytest.raises(TypeError, match=r"runs is \[\], without a run"):
         ls.compare([])
     with pytest.raises(TypeError, match="several runs"):
         ls.compare("runs/a")

@@ -123,12 +123,12 @@ def _named(runs: Any) -> dict[str, Run]:
         named = {str(name): run for name, run in runs.items()}
     else:
         try:
-            named = {f"run {number}": run for number, run in enumerate(runs)}
+            named = {f"run {number}": run for number, run in enumerate(() if isinstance(runs, str) else runs)}
         except TypeError:
-            what = "several runs, a mapping from names to runs, or a sweep"
-            raise TypeError(f"runs is {runs!r}; it must be {what}") from None
+            named = {}
     if not named:
-        raise ValueError("runs is empty; give at least one run")
+        what = "several runs, a mapping from names to runs, or a sweep"
+        raise TypeError(f"runs is {runs!r}, without a run; it must be {what}")
     for name, run in named.items():
         require_run(run, f"runs: {name}")
     return named
