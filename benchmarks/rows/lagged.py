@@ -9,6 +9,7 @@ import numpy as np
 
 import lockstep as ls
 from benchmarks.harness import Builder, Row, Task, timed
+from benchmarks.rows.durable import regression
 
 PAIRS = 64
 MANY = 1000
@@ -20,6 +21,7 @@ def log_density(theta):
 
 
 KERNEL = ls.standard(log_density, ls.RandomWalk(4.0))
+REGRESSION = regression()
 APART = ls.standard(log_density, ls.RandomWalk(1e-9))  # whose chains never come near each other
 
 
@@ -29,6 +31,10 @@ def start(key):
 
 def pair(key):
     return ls.Pair(start(key), start(jr.fold_in(key, 1)))
+
+
+def near(key):
+    return 1 + 0.3 * jr.normal(key, (4,))
 
 
 def sampled(name: str, kernel, initial) -> Builder:
@@ -41,14 +47,14 @@ def sampled(name: str, kernel, initial) -> Builder:
     return build
 
 
-def many(workers: int) -> Builder:
+def many(workers: int, kernel, begin) -> Builder:
     def build(updates: int) -> Task:
         pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"))
         end = updates // MANY
         options = dict(pairs=MANY, lag=100, start=100, end=end, most=end, executor=pool, progress=False)
 
         def run():
-            return np.asarray(ls.unbiased(KERNEL, start, **options).values)
+            return np.asarray(ls.unbiased(kernel, begin, **options).values)
 
         return timed(f"{workers} process{'es' * (workers > 1)}", updates, run)
 
@@ -70,13 +76,20 @@ ROWS = [
         (sampled("a chain", KERNEL, start),),
         None,
     ),
-    Row(
-        "lagged-processes",
-        f"{MANY:,} pairs on two processes",
-        many(2),
-        (many(1),),
-        1.7,
-        updates=MANY * 20_000,
-        repeats=3,
+    # One process computes on several threads already: random numbers of many chains, and products of matrices.
+    *(
+        Row(
+            f"lagged-processes{suffix}",
+            f"{MANY:,} pairs on two processes, {what}",
+            many(2, kernel, begin),
+            (many(1, kernel, begin),),
+            target,
+            updates=MANY * updates,
+            repeats=3,
+        )
+        for suffix, what, kernel, begin, target, updates in (
+            ("", "mixture in the plane", KERNEL, start, 1.7, 20_000),
+            ("-regression", "logistic regression with 200 data", REGRESSION, near, None, 2_000),
+        )
     ),
 ]
