@@ -100,6 +100,24 @@ def test_the_bound_lies_above_the_distance(found):
     assert found.convergence.total_variation(0).bound > 0.5
 
 
+def test_bounds_are_what_the_formulas_say():
+    lag = 5
+    pairs = ls.convergence(KERNEL, at_three, pairs=64, seed=3, lag=lag)
+    chains = []
+    for group in pairs.groups:
+        first = np.concatenate([group.start[:, None], group.positions.first], axis=1)
+        chains += zip(first, group.positions.second, group.meeting_times, strict=True)
+    for t in (0, 1, 4, 7, 23):
+        counts, sums = [], []
+        for x, y, meeting in chains:
+            counts.append(max(0, int(np.ceil((meeting - lag - t) / lag))))
+            # The second chain is recorded beside the first: Y_{t - lag} at update t.
+            later = np.arange(t + lag, meeting, lag)
+            sums.append(sum(abs(float(x[s]) - float(y[s - 1])) for s in later))
+        assert pairs.total_variation(t).bound == pytest.approx(min(1, np.mean(counts)), abs=1e-12)
+        assert pairs.wasserstein(t).bound == pytest.approx(np.mean(sums), abs=1e-12)
+
+
 def test_pairs_are_durable_extend_and_do_not_depend_on_the_executor(found, tmp_path):
     call = dict(kernel=KERNEL, initial=at_three, seed=1)
     durable = ls.unbiased(pairs=200, directory=tmp_path / "pairs", **call)

@@ -56,7 +56,8 @@ def test_return_times(pair, proposal):
 
 
 @pytest.mark.parametrize(
-    "proposal", [pytest.param(name, marks=pytest.mark.study if name == "random walk" else ()) for name in PROPOSALS]
+    "proposal",
+    [pytest.param(name, marks=pytest.mark.study if name == "random walk" else ()) for name in study.PROPOSALS],
 )
 def test_naive_against_standard(proposal):
     for m, truth in MEAN_GAP[proposal].items():
