@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import jax
 import jax.numpy as jnp
 import jax.random as jr
@@ -326,10 +328,11 @@ ROWS = np.linspace(-1.0, 1.0, 5000)
     [
         (lambda theta: -0.5 * jnp.sum(theta**2), True),
         (lambda theta: -jnp.sum((ROWS - theta[0]) ** 2), False),
+        (lambda theta: functools.reduce(lambda x, _: jnp.sin(x), range(800), theta).sum(), False),
         (lambda theta: jax.lax.fori_loop(0, 3, lambda i, x: x - theta[0] ** 2, 0.0), False),
         (lambda theta: jax.pure_callback(np.sum, jax.ShapeDtypeStruct((), np.float32), theta), False),
     ],
-    ids=["cheap", "many rows", "a loop", "the host"],
+    ids=["cheap", "many rows", "many steps", "a loop", "the host"],
 )
 def test_only_what_is_dear_is_branched_around(log_density, expected):
     """The second leg of chains that are equal is computed for nothing only where that is cheap."""
@@ -339,3 +342,22 @@ def test_only_what_is_dear_is_branched_around(log_density, expected):
         return kernel.move(kernel.init(position, key), kernel.noise(key, position))
 
     assert is_cheap(move, np.zeros(2), jr.key(0)) == expected
+
+
+COIN = ls.Finite(np.full((2, 2), 0.5))
+
+
+def test_chains_at_one_place_are_not_equal_while_one_waits():
+    kernel = ls.standard(lambda state: 0.0 * state, COIN)
+    run = ls.sample(ls.Lagged(kernel, 3), 0, draws=40, chains=32, seed=1)
+    is_same = run.positions.first == run.positions.second
+    assert is_same[:, :2].any() and not run.info.is_equal[:, :2].any()
+    assert run.info.is_equal[:, -1].all()
+
+
+def test_chains_at_one_place_are_not_equal_while_they_remember_other_estimates():
+    kernel = ls.pseudo_marginal(lambda z, state: 0.0 * state + z, COIN, draw=lambda key: jr.normal(key))
+    run = ls.sample(ls.Lagged(kernel, 1), 0, draws=60, chains=32, seed=1)
+    is_same, is_equal = run.positions.first == run.positions.second, run.info.is_equal
+    assert (is_same & ~is_equal).any() and not (is_equal & ~is_same).any()
+    assert (is_equal[:, 1:] >= is_equal[:, :-1]).all() and is_equal[:, -1].any()

@@ -107,7 +107,8 @@ def test_bounds_are_what_the_formulas_say():
     for group in pairs.groups:
         first = np.concatenate([group.start[:, None], group.positions.first], axis=1)
         chains += zip(first, group.positions.second, group.meeting_times, strict=True)
-    for t in (0, 1, 4, 7, 23):
+    last = int(pairs.meeting_times.max())
+    for t in (0, 1, 23, last - 2 * lag - 3, last - lag - 2):
         counts, sums = [], []
         for x, y, meeting in chains:
             counts.append(max(0, int(np.ceil((meeting - lag - t) / lag))))
@@ -116,6 +117,9 @@ def test_bounds_are_what_the_formulas_say():
             sums.append(sum(abs(float(x[s]) - float(y[s - 1])) for s in later))
         assert pairs.total_variation(t).bound == pytest.approx(min(1, np.mean(counts)), abs=1e-12)
         assert pairs.wasserstein(t).bound == pytest.approx(np.mean(sums), abs=1e-12)
+    # No pair is apart any more: of 64 pairs that met, the next may be apart with a probability below this.
+    at_end = pairs.total_variation(last)
+    assert at_end.bound == 0 and at_end.high == pytest.approx(1 - 0.025 ** (1 / 64))
 
 
 def test_pairs_are_durable_extend_and_do_not_depend_on_the_executor(found, tmp_path):

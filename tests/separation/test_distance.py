@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import lockstep as ls
+from lockstep.separation.summary import mean_and_error
 
 
 def shifted(mean, walk):
@@ -19,6 +20,11 @@ def test_the_bound_of_two_shifted_normal_laws():
     for order in (1, 2):
         found = ls.separation.distance(run, order)
         assert found.bound + 3 * found.bound_se > 0.2 and found.bound < 1.5 and 0 < found.bound_se < 0.1
+        powers = np.abs(run.positions.first - run.positions.second)[..., 0] ** order
+        assert found.bound == pytest.approx(powers.mean() ** (1 / order), rel=1e-12)
+        # The error of a root, by the slope of the root.
+        mean, error = mean_and_error(powers)
+        assert found.bound_se == pytest.approx(error * mean ** (1 / order - 1) / order, rel=1e-12)
     assert "at most" in str(found) and "order 2" in str(found)
     first, second = (leg.mean() for leg in run.positions)
     assert abs(first - second) <= ls.separation.distance(run).bound

@@ -11,7 +11,8 @@ import pytest
 
 import lockstep as ls
 from lockstep.estimators.samples import Moments, influences, moments, pooled, pooled_moments, taken
-from lockstep.separation import scores
+from lockstep.separation import resolution, scores
+from lockstep.separation.replicates import draw_replicates
 from lockstep.studies.nicholls2012 import model
 
 PAIRS = 200_000
@@ -184,6 +185,21 @@ def test_an_exact_rule_is_not_given_a_number(m):
         assert "penalty (used)" in repr(predicted) and "above" in repr(predicted)
         # The plug-in rule is far from exact, and that is seen as before.
         assert predicted["naive"].rho < predicted.used.at_least
+
+
+def test_made_up_noise_is_normal_and_as_large_as_the_noise_that_was_seen():
+    noisy = noisy_mean(lambda key, count: jr.normal(key, (count,)), 8)
+    forward, _ = draw_replicates(noisy, ls.RandomWalk(2.0), np.linspace(-2.0, 2.0, 64), 64, 1)
+    made_up = resolution._normal(np.random.default_rng(1), forward, noisy)
+    noise = np.asarray(made_up.each.value) - forward.halves.difference.mean(axis=0)[:, None]
+    assert noise.std() == pytest.approx(8**-0.5, rel=0.05) and abs(noise.mean()) < 0.02
+    assert np.mean(noise**4) / np.mean(noise**2) ** 2 == pytest.approx(3, abs=0.3)
+    np.testing.assert_allclose(made_up.each.bias, 1 / 8, rtol=0.1)  # the known variance
+    for of in (made_up, forward):  # what the samples of a half tell: right, and as uncertain
+        assert of.halves.variance.mean() == pytest.approx(1 / 8, rel=0.02)
+        assert of.halves.variance.std() == pytest.approx(np.sqrt(2 / 255) / 8, rel=0.25)
+        assert of.halves.third.std() == pytest.approx(np.sqrt(6 / 256) / 8**2, rel=0.25)
+        assert of.linear.std() == pytest.approx(8**-0.5, rel=0.05)
 
 
 def test_more_replicates_see_smaller_differences():

@@ -81,7 +81,8 @@ def _first_states(kernel: Any, state: Any, positions: Position, keys: Key) -> li
     approximate kernel of a `Shadowed`, the kernels of a `Cycle` that share no memory.
     """
     if isinstance(state, LaggedState):
-        legs = zip((state.first, state.second), positions, strict=True)
+        places = positions if isinstance(positions, Pair) else (positions, positions)
+        legs = zip((state.first, state.second), places, strict=True)
         return [one for leg, place in legs for one in _first_states(kernel.kernel, leg, place, keys)]
     simple = kernel.placed(positions)
     if isinstance(state, CoupledState):
