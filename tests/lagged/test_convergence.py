@@ -47,6 +47,21 @@ def test_a_warmup_that_cannot_be_is_refused(options, words):
         ls.sample(KERNEL, start, draws=10, **options)
 
 
+def test_modes_that_starts_do_not_reach_are_spoken_of_and_modes_that_they_reach_are_noticed():
+    def log_two_modes(theta):
+        return jnp.sum(jnp.logaddexp(-0.5 * (theta - 20) ** 2, -0.5 * (theta + 20) ** 2))
+
+    kernel = ls.standard(log_two_modes, ls.RandomWalk(1.0))
+
+    def at_one(key):
+        return 20 + jr.normal(key, (1,))
+
+    assert "no pair comes to is not seen" in repr(ls.convergence(kernel, at_one, pairs=16, lag=20, seed=1))
+    assert "no pair comes to is not seen" in repr(ls.unbiased(kernel, at_one, pairs=16, lag=20, start=20, end=40))
+    with pytest.raises(RuntimeError, match="have not met within most=500"):
+        ls.convergence(kernel, lambda key: 20 * jr.rademacher(key, (1,)) + jr.normal(key, (1,)), seed=1, most=500)
+
+
 # --- studies ----------------------------------------------------------------------------------------------------------
 def distances_on_a_grid(updates, scale=0.5, begin=10.0, reach=16.0, step=0.02):
     """Total variation to N(0, 1) of the walk from a point, after 0, 1, … updates, by a fine grid."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+from abc import ABC, abstractmethod
 from typing import Any, NamedTuple
 
 import jax
@@ -44,15 +45,15 @@ class Look(NamedTuple):
     known: dict[tuple[str, int], Verdict]
 
 
-class Criterion:
+class Criterion(ABC):
     """When to stop a run; criteria are combined by ``&`` (both) and ``|`` (one of them)."""
 
     digits = STATISTIC_DIGITS
     first = FIRST
 
+    @abstractmethod
     def judge(self, look: Look) -> Verdict:
         """Whether these draws are enough."""
-        raise NotImplementedError
 
     def __and__(self, other: Any) -> Criterion:
         return Both(self, require_criterion(other, "the right side of &"))
@@ -81,17 +82,17 @@ class Precision(Criterion):
 
     number: float
 
+    @abstractmethod
     def statistic(self, values: np.ndarray) -> float:
         """Of one component, from an array (chains, draws)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def told(self, value: float) -> str:
         """The worst of them, in words."""
-        raise NotImplementedError
 
+    @abstractmethod
     def shortfall(self, value: float) -> float:
         """How bad a value is: above 1 it does not suffice."""
-        raise NotImplementedError
 
     def judge(self, look: Look) -> Verdict:
         legs = look.positions if isinstance(look.positions, Pair) else (look.positions,)

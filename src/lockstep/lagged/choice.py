@@ -88,6 +88,9 @@ def pilot_waits(setting: Setting) -> np.ndarray:
     return times - 1
 
 
+UNSEEN = "as far as the starts lead: a mode that no pair comes to is not seen; let initial spread over all of them"
+
+
 def far_apart(most: int) -> str:
     """What helps pairs that do not meet."""
     return (

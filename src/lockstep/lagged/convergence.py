@@ -15,7 +15,7 @@ from lockstep.core.arguments import MOST_SEED, flag, path_of, whole
 from lockstep.core.kernel import Kernel
 from lockstep.core.warnings import warn
 from lockstep.coupling.lagged import Lagged
-from lockstep.lagged.choice import chosen, far_apart
+from lockstep.lagged.choice import UNSEEN, chosen, far_apart
 from lockstep.lagged.distance import distances
 from lockstep.lagged.pairs import Group, Setting, run_pairs
 from lockstep.lagged.start import law_of_start
@@ -128,7 +128,7 @@ class Convergence:
         return (
             f"{head}\n  they met {np.median(waits):.0f} updates after the lag (median), the last {waits.max()}\n"
             f"  total variation distance to equilibrium below {LEVEL} after {updates:,} updates: at most "
-            f"{at.bound:.2g}, by the band at most {at.high:.2g}"
+            f"{at.bound:.2g}, by the band at most {at.high:.2g}\n  ({UNSEEN})"
         )
 
 
@@ -173,6 +173,10 @@ def convergence(
     For chains that begin by the law ``initial``, at every t: the total variation distance to equilibrium is at most
     E max(0, ⌈(τ - L - t)/L⌉), with τ the time at which a pair of chains with lag L meets. Equilibrium is that of the
     kernel: an approximate kernel has one of its own.
+
+    The expectation is estimated from the pairs that were run. Where all of them begin, and meet, at one mode of several
+    that the kernel hardly ever leaves, they cannot tell of the others, and neither does the band: let ``initial``
+    spread over all that may matter. Pairs from different modes then do not meet, and that is said.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ from scipy import stats
 from lockstep.core.arguments import whole
 from lockstep.coupling.names import named_arrays
 from lockstep.lagged.average import averages
-from lockstep.lagged.choice import Choice, chosen, far_apart
+from lockstep.lagged.choice import UNSEEN, Choice, chosen, far_apart
 from lockstep.lagged.convergence import MOST_UPDATES, Convergence, converged, first_pairs, setting_of
 from lockstep.lagged.pairs import Group, Setting, extended, run_pairs
 
@@ -132,7 +132,7 @@ class Unbiased:
             for index in np.ndindex(estimates[name].shape)
         ]
         shown = [*lines[:MOST_SHOWN], *[f"  … and {len(lines) - MOST_SHOWN} more"] * (len(lines) > MOST_SHOWN)]
-        return "\n".join([head, *shown, f"  {self.updates:,} updates"])
+        return "\n".join([head, *shown, f"  {self.updates:,} updates ({UNSEEN})"])
 
 
 MOST_SHOWN = 12
@@ -158,6 +158,9 @@ def unbiased(
     average of h along the first from update ``start`` to ``end``, plus a correction by differences until they meet, has
     the expectation of h in equilibrium as its mean, whatever the start. Pairs are independent: their mean has the
     standard error of independent draws, and they can be computed anywhere, in any order.
+
+    A mode that hardly any pair comes to hardly ever shows in the estimate or in its error: let ``initial`` spread over
+    all that may matter.
 
     *Unbiased when* the kernel is exact; for an approximate kernel the estimate is that of its own equilibrium.
 
