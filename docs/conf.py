@@ -28,8 +28,8 @@ napoleon_google_docstring = False
 napoleon_use_param = False
 napoleon_use_rtype = False
 
-# Python's own documentation is not linked.
-nitpick_ignore = [("py:class", "pathlib.Path")]
+# The documentation of Python and NumPy is not linked.
+nitpick_ignore = [("py:class", "pathlib.Path"), ("py:class", "numpy.ndarray")]
 
 
 def visit_math(self, node):

@@ -17,7 +17,7 @@ HEAD = """# Field book
 
 Numbers that others have published, or that are known exactly, beside what Lockstep finds. `make study` enters them
 here, and says by which command, when and where. *Apart* is the distance in standard errors of the two together: most
-should be below 2, and hardly any above 3.
+should be below 2, and hardly any above 3; bounds may be above by more.
 """
 
 
@@ -28,10 +28,11 @@ class Book:
         self.path = path
         self.rows = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
 
-    def enter(self, chapter, quantity, published, ours, source, command, said=None):
+    def enter(self, chapter, quantity, published, ours, source, command, said=None, is_bound=False):
         """Enter a number; ``published`` and ``ours`` are (value, standard error), ``said`` the published text.
 
-        Returns how many standard errors the two are apart.
+        Where ours ``is_bound`` it may be above the published number by any amount. Returns how many standard errors
+        the two are apart.
         """
         published, ours = ((float(value), float(error)) for value, error in (published, ours))
         error = math.hypot(published[1], ours[1])
@@ -42,6 +43,7 @@ class Book:
             "published": said or written(*published),
             "ours": written(*ours),
             "apart": round(apart, 1) + 0.0,
+            "is_bound": is_bound,
             "source": source,
             "command": command,
             "date": datetime.date.today().isoformat(),
@@ -70,13 +72,18 @@ def written(value, error):
     return f"{value:,.{places}f} ± {error:.{places}f}"
 
 
+def apart_of(row):
+    """How far apart a row's numbers are; a bound that is above is where it should be."""
+    return "above" if row.get("is_bound") and row["apart"] > 2 else f"{row['apart']:+.1f}"
+
+
 def page_of(rows):
     """The page, a table for each chapter."""
     lines = [HEAD]
     for chapter in dict.fromkeys(row["chapter"] for row in rows):
         inner = [row for row in rows if row["chapter"] == chapter]
         lines += [f"## {chapter}", "", "| quantity | published | ours | apart |", "|---|---|---|---|"]
-        lines += [f"| {row['quantity']} | {row['published']} | {row['ours']} | {row['apart']:+.1f} |" for row in inner]
+        lines += [f"| {row['quantity']} | {row['published']} | {row['ours']} | {apart_of(row)} |" for row in inner]
         lines.append("")
         for source in dict.fromkeys(row["source"] for row in inner):
             lines.append(f"Source: {source}")

@@ -17,6 +17,7 @@ from registry import STATES, Case
 from lockstep.check import as_law, transition_matrix
 from lockstep.core.kernel import Noise, State
 from lockstep.core.precision import canonical, double_precision
+from lockstep.kernels.metropolis_hastings import Meeting
 
 MOST = 2**19  # evaluations at once
 
@@ -104,7 +105,7 @@ def _decisions(kernel, i, j, old_first, old_second, noise, meet, value):
     ratio = kernel.ratio
     first, second = (State(s, ratio.init(v, s)) for s, v in ((i, old_first), (j, old_second)))
     update = Noise(noise, value, jnp.asarray(-1e300))
-    (moved, info), (other, other_info) = kernel.move_both(first, second, update, meet)
+    (moved, info), (other, other_info) = kernel.move_both(first, second, update, Meeting(meet, ()))
     return moved.position, other.position, info.log_ratio, other_info.log_ratio
 
 

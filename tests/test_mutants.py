@@ -267,8 +267,9 @@ FAULTS = {
             "leaf[:, start + lag : last], group.positions.second",
         ),
         ("np.tensordot(one - other, weights", "np.tensordot(other - one, weights"),
-        ("np.concatenate([zero[:, None], leaf], axis=1)", "leaf"),
-        ("leaf[:, start : end + 1], first", "leaf[:, start:end], first"),
+        ("np.concatenate([zero[:, None], later[:, :end]], axis=1)", "later[:, : end + 1]"),
+        ("later[:, start - 1 : end] if start", "later[:, start:end] if start"),
+        ("along(group, function, start + lag, last - 1)", "along(group, function, start + lag + 1, last)"),
         ("last = int(group.meeting_times.max())", "last = int(group.meeting_times.min())"),
     ],
     ("lagged/average.py", "lagged/test_unbiased.py::test_weights_count_the_terms"): [
@@ -319,6 +320,50 @@ FAULTS = {
             "is_same = (abs(ahead) <= laid_out(self.half_width, position)).any()",
         ),
         ("lambda step: -step, noise", "lambda step: step, noise"),
+    ],
+    (
+        "ratios/carried.py",
+        "coupling/test_lagged.py::test_remembered_noises_are_each_their_walk_and_meet_as_often_as_can_be",
+    ): [
+        ("apart = self.correlation * (here - there) / root", "apart = self.correlation * (there - here) / root"),
+        ("apart = self.correlation * (here - there) / root", "apart = self.correlation * (here - there)"),
+        ("apart = self.correlation * (here - there) / root", "apart = (here - there) / root"),
+        ("choose(is_same, z + apart, mirrored)", "choose(is_same, z, mirrored)"),
+        ("choose(is_same, z + apart, mirrored)", "choose(is_same, z + apart, z)"),
+        ("(memory.noise, other.noise, noise)", "(other.noise, memory.noise, noise)"),
+        ("return (1 - self.correlation**2) ** 0.5", "return (1 - self.correlation) ** 0.5"),
+    ],
+    (
+        "ratios/randomized.py",
+        "coupling/test_lagged.py::test_remembered_noises_are_each_their_walk_and_meet_as_often_as_can_be[randomized]",
+    ): [
+        ("return (noise_base, noise[1]), is_same", "return noise, is_same"),
+    ],
+    (
+        "kernels/metropolis_hastings.py",
+        "coupling/test_lagged.py::test_remembered_noises_are_each_their_walk_and_meet_as_often_as_can_be",
+    ): [
+        (
+            "have_equal_values(candidate, proposed_second[0]) & is_same",
+            "have_equal_values(candidate, proposed_second[0])",
+        ),
+        ("self.ratio.meeting_noise(jr.fold_in(key, RATIO_STREAM), shape)", "self.ratio.meeting_noise(key, shape)"),
+        (
+            "kernel.decide(second, proposed_second, other_noise, accept)",
+            "kernel.decide(second, proposed_second, ratio_noise, accept)",
+        ),
+    ],
+    ("lagged/pairs.py", "lagged/test_unbiased.py::test_pairs_are_durable_extend_and_do_not_depend_on_the_executor"): [
+        ("leaf[:, :last], second", "leaf[:, : last - 1], second"),
+        ("last = int(times.max()) if times.all() else is_equal.shape[1]", "last = is_equal.shape[1]"),
+    ],
+    ("lagged/pairs.py", "lagged/test_unbiased.py::test_log_ratios_that_are_no_numbers_are_told_of_pairs"): [
+        ("leg.is_valid.all() and not leg.is_violated.any()", "True"),
+    ],
+    ("chains/until.py", "chains/test_until.py::test_time_is_looked_at_seldom_and_in_time"): [
+        ("min(left / 2, draws) - 1", "draws - 1"),
+        ("draws * (self.number / seconds - 1)", "draws * (seconds / self.number - 1)"),
+        ("super().next_look(draws + int(max(0.0, min(left / 2, draws) - 1)))", "super().next_look(draws)"),
     ],
     ("separation/distance.py", "separation/test_distance.py::test_the_bound_of_two_shifted_normal_laws"): [
         ("squares ** (order / 2)", "squares**order"),

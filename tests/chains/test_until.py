@@ -51,6 +51,19 @@ def test_numbers_of_draws_are_fixed():
     assert all(b - a <= max(1, a / 16) for a, b in itertools.pairwise(time))
 
 
+@pytest.mark.parametrize(("pace", "overhead"), [(1e-3, 0.0), (1e-3, 0.3), (0.2, 0.0), (5.0, 0.0)])
+def test_time_is_looked_at_seldom_and_in_time(pace, overhead):
+    """Looks of draws that take so many seconds each, after something that took others: few, and hardly too late."""
+    number, draws, looks = 1.0, 0, []
+    either = ls.until.seconds(number) | ls.until.ess(1e9)
+    while not looks or draws * pace + overhead < number:
+        looks.append(draws := either.next_look(draws, draws * pace + overhead))
+    due = max(1.0, (number - overhead) / pace)
+    assert due <= draws <= max(due + 1, 1.07 * due)
+    assert len(looks) <= 2 + 4 * np.log2(1 + due) and looks[0] == 1
+    assert set(looks) <= {1, *(either.next_look(look - 1) for look in looks)}  # where a stop is known again
+
+
 def test_a_run_stops_at_the_first_look_that_suffices(plain):
     run = ls.sample(single(), START, draws=2000, chains=4, seed=3, until=ERROR)
     met = [draws for draws in (128, 192, 256, 384, 512, 768, 1024) if (shares(plain, draws) <= 0.09).all()]

@@ -17,6 +17,8 @@ import lockstep as ls
 from lockstep.core.precision import canonical, double_precision
 from lockstep.coupling.cost import is_cheap
 from lockstep.proposals.reflection import reflected
+from lockstep.ratios import Randomized
+from lockstep.ratios.carried import Correlated
 
 TOLERANCE = 1e-14
 QUICK = {"standard", "penalty", "universal", "exchange", "auxiliary variable", "pseudo-marginal"}
@@ -208,6 +210,82 @@ def test_a_reflection_without_the_factor_two_is_rejected(monkeypatch):
     assert worst_p_value(second, alone) < 1e-6
 
 
+# --- noise that is remembered -----------------------------------------------------------------------------------------
+RHO = 0.8
+U, V = {"a": jnp.array([0.4, -0.2]), "b": jnp.array(0.3)}, {"a": jnp.array([0.1, 0.3]), "b": jnp.array(-0.2)}
+
+
+def flat(noise):
+    return jnp.append(noise["a"], noise["b"])
+
+
+def draw_noise(key):
+    return {"a": jr.normal(key, (2,)), "b": jr.normal(jr.fold_in(key, 1))}
+
+
+def remembering_both(place, other, randomization=None, count=40_000):
+    """Two chains of a correlated kernel that accepts everything, at two noises: moved together, and the first alone."""
+    kernel = ls.pseudo_marginal(lambda z, theta: 0.0 * theta[0], ls.RandomWalk(0.7), RHO, draw_noise)
+    if randomization is not None:
+        kernel = ls.MetropolisHastings(kernel.proposal, Randomized(kernel.ratio, randomization))
+
+    @jax.jit
+    @jax.vmap
+    def update(key):
+        key_noise, key_meet = jr.split(key)
+        first, second = (
+            kernel.init(position, jr.key(0))._replace(memory=Correlated(0.0, noise))
+            for position, noise in ((place, U), (other, V))
+        )
+        noise, meet = kernel.noise(key_noise, place), kernel.meeting_noise(key_meet)
+        (moved, _), (moved_second, _) = kernel.move_both(first, second, noise, meet)
+        alone, _ = kernel.move(first, noise)
+        return [(state.position, flat(state.memory.noise)) for state in (moved, moved_second, alone)]
+
+    with double_precision():
+        kernel = canonical(kernel, "kernel")
+        return jax.tree.map(np.asarray, update(jr.split(jr.key(5), count)))
+
+
+@ls.part
+class Coin(ls.Randomization):
+    """An x that weighs nothing."""
+
+    exact_when = "always"
+
+    def noise(self, key, position, shape=()):
+        return jr.uniform(key, shape)
+
+    def sample(self, noise, position, candidate):
+        return noise
+
+    def log_weight(self, x, position, candidate):
+        return 0.0 * x
+
+
+@pytest.mark.parametrize("place", ["apart", "together", "randomized"])
+def test_remembered_noises_are_each_their_walk_and_meet_as_often_as_can_be(place):
+    """Of u' = ρ u + √(1-ρ²) ε and v' from v, at one position and at two, exactly in law."""
+    others = HERE if place == "together" else THERE
+    (x, u), (y, v), alone = remembering_both(HERE, others, Coin() if place == "randomized" else None)
+    assert np.array_equal(x, alone[0]) and np.array_equal(u, alone[1])
+    root = np.sqrt(1 - RHO**2)
+    for noise, before in ((u, U), (v, V)):
+        z = (noise - RHO * np.asarray(flat(before))) / root
+        apart = np.asarray(flat(U)) - np.asarray(flat(V))
+        for direction in (*np.eye(3), apart / np.linalg.norm(apart)):
+            assert stats.kstest(z @ direction, "norm").pvalue > 1e-6
+        assert np.abs(np.corrcoef(z.T) - np.eye(3)).max() < 5 / np.sqrt(len(z))
+    is_near = np.abs(u - v).max(axis=1) < 1e-12
+    expected = 2 * stats.norm.cdf(-RHO * np.linalg.norm(flat(U) - flat(V)) / root / 2)
+    same = (x == y).all(axis=1)
+    share = 1.0 if place == "together" else 2 * stats.norm.cdf(-np.linalg.norm((HERE - THERE) / 0.7) / 2)
+    for found, chance in ((is_near, expected), (same, share), (is_near & same, expected * share)):
+        assert abs(found.mean() - chance) < 5 * np.sqrt(0.25 / len(found))
+    # They have met where both are the same, bit for bit.
+    assert np.array_equal((u == v).all(axis=1) & same, is_near & same)
+
+
 # --- pairs ------------------------------------------------------------------------------------------------------------
 def log_density(theta):
     return -0.5 * jnp.sum(theta**2)
@@ -281,9 +359,6 @@ class Stubborn(ls.Proposal):
         return position + noise, 0.0
 
 
-CORRELATED = dict(draw=lambda key: jr.normal(key), correlation=0.9)
-
-
 @pytest.mark.parametrize(
     ("make", "error", "words"),
     [
@@ -294,11 +369,6 @@ CORRELATED = dict(draw=lambda key: jr.normal(key), correlation=0.9)
             ),
             ValueError,
             ["never meet", "Component"],
-        ),
-        (
-            lambda: ls.Lagged(ls.pseudo_marginal(lambda z, theta: z, ls.RandomWalk(1.0), **CORRELATED)),
-            ValueError,
-            ["correlated", "correlation=0.0"],
         ),
         (
             lambda: ls.Lagged(ls.standard(log_density, ls.RandomWalk(1.0)), 0),

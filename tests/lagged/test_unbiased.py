@@ -38,6 +38,7 @@ def test_an_estimate_with_its_error_bar(found):
     assert (found.meeting_times >= found.lag).all()
     assert 0.3 < found.efficiency < 1.5
     assert f"lag {found.lag}" in repr(found) and "pilot" in repr(found) and "efficiency" in repr(found)
+    assert found.plot()._repr_png_()[1:4] == b"PNG"
     tree = found.to_datatree()
     assert np.array_equal(tree["unbiased"]["position"].values[0], found.values)
     assert np.array_equal(tree["sample_stats"]["meeting_time"].values[0], found.meeting_times)
@@ -55,7 +56,7 @@ def test_a_pair_is_what_the_formula_says(found):
     """H_{k:m} as the average of H_k … H_m, each by its own sum."""
     group, lag = found.groups[0], found.lag
     for k, m in ((0, 0), (3, 17), (lag + 2, found.end)):
-        values, _ = averages(group, None, lag, k, m)
+        values = averages(group, None, lag, k, m)
         first = np.concatenate([group.start[:, None], group.positions.first], axis=1)
         for pair in range(8):
             tau = group.meeting_times[pair]
@@ -129,6 +130,11 @@ def test_pairs_are_durable_extend_and_do_not_depend_on_the_executor(found, tmp_p
     with ThreadPoolExecutor(2) as executor:
         threaded = ls.unbiased(pairs=200, executor=executor, **call)
     assert np.array_equal(threaded.values, found.values) and threaded.lag == found.lag
+    # Of second chains nothing is kept after they have met, and of the updates nothing else.
+    for one, other, written in zip(threaded.groups, found.groups, durable.groups, strict=True):
+        assert one.positions.second.shape == (one.size, one.meeting_times.max()) < one.positions.first.shape
+        assert np.array_equal(one.meeting_times, other.meeting_times)
+        assert np.array_equal(one.positions.second, written.positions.second)
     more = ls.unbiased(pairs=300, directory=tmp_path / "pairs", **call)
     assert np.array_equal(more.values[:200], found.values) and more.pairs == 300
     assert np.array_equal(found.more(300).values, more.values)
@@ -159,6 +165,14 @@ def test_pairs_that_have_not_met_are_told_and_nothing_is_estimated():
         found.convergence.updates_until(0.01)
     with pytest.raises(RuntimeError, match="of the pilot have not met"):
         ls.unbiased(KERNEL, at_three, pairs=40, most=3, seed=1)
+
+
+def test_log_ratios_that_are_no_numbers_are_told_of_pairs():
+    def broken(state):
+        return jnp.where(state == 4, jnp.nan, log_pi(state))
+
+    with pytest.warns(ls.LockstepWarning, match="were NaN"), ThreadPoolExecutor(1) as executor:
+        ls.unbiased(ls.standard(broken, STEPS), at_three, pairs=4, lag=5, start=5, end=20, seed=1, executor=executor)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
 """Draws as columns: data frames, CSV in CmdStan's layout, Parquet and Arrow are read back equal."""
 
 import math
+import shutil
+import subprocess
 import sys
 
 import numpy as np
@@ -95,6 +97,53 @@ def test_csv_is_in_the_layout_of_cmdstan_and_read_back_equal(run, tmp_path):
         np.testing.assert_allclose(frame["accept_stat__"], run.info.is_accepted[chain] / 3)
     reshaped = frame[[f"matrix.{i}.{j}" for j in (1, 2, 3) for i in (1, 2)]].to_numpy().reshape(50, 2, 3, order="F")
     np.testing.assert_array_equal(reshaped, run.positions["matrix"][1])
+
+
+READ_IN_R = """
+files <- commandArgs(trailingOnly = TRUE)
+chains <- lapply(files, read.csv, comment.char = "#", check.names = FALSE)
+for (chain in chains) for (name in names(chain)) cat("column", name, sprintf("%.17g", chain[[name]]), "\\n")
+if (suppressMessages(requireNamespace("posterior", quietly = TRUE))) {
+  draws <- posterior::as_draws_array(lapply(chains, function(x) x[c("calm", "matrix.2.3")]))
+  found <- posterior::summarise_draws(draws, "mean", "sd")
+  cat("summary", sprintf("%.12g", c(found$mean, found$sd)), dim(draws), "\\n")
+}
+"""
+
+
+def test_r_reads_the_numbers(tmp_path):
+    """By R itself, where there is one: every number, and means by its package posterior if that is installed."""
+    if shutil.which("Rscript") is None:
+        pytest.skip("there is no Rscript here: install R (Debian: r-base-core, r-cran-posterior) to run this test")
+    rng = np.random.default_rng(2)
+    positions = {
+        "calm": rng.normal(size=(2, 50)),
+        "matrix": rng.normal(size=(2, 50, 2, 3)),
+        "tiny": rng.normal(size=(2, 50)) * 10.0 ** rng.integers(-300, 300, (2, 50)),
+        "count": rng.integers(-(2**30), 2**30, (2, 50)),
+    }
+    run = made(positions)
+    program = tmp_path / "read.R"
+    program.write_text(READ_IN_R)
+    paths = run.to_csv(tmp_path / "draws.csv")
+    done = subprocess.run(["Rscript", program, *paths], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    lines = [line.split() for line in done.stdout.splitlines()]
+    columns = [(name, np.array(numbers, float)) for kind, name, *numbers in lines if kind == "column"]
+    for chain in range(2):
+        read = dict(columns[chain * len(columns) // 2 : (chain + 1) * len(columns) // 2])
+        assert list(read)[:2] == ["accept_stat__", "calm"] and len(read) == 10
+        # R makes numbers of digits in its own way, which may miss the last bit.
+        for name in ("calm", "tiny", "count"):
+            np.testing.assert_allclose(read[name], run.positions[name][chain], rtol=1e-15, atol=0)
+        for i, j in np.ndindex(2, 3):
+            np.testing.assert_allclose(
+                read[f"matrix.{i + 1}.{j + 1}"], run.positions["matrix"][chain, :, i, j], rtol=1e-15, atol=0
+            )
+    for _, *numbers in (line for line in lines if line[0] == "summary"):
+        both = [run.positions["calm"], run.positions["matrix"][:, :, 1, 2]]
+        expected = [*(x.mean() for x in both), *(x.std(ddof=1) for x in both), 50, 2, 2]
+        np.testing.assert_allclose(np.array(numbers, float), expected, rtol=1e-10)
 
 
 @pytest.mark.parametrize("name", ["a,b", "log sigma", "x.1", "θ", "lp__", "# a"])

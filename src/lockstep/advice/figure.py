@@ -9,10 +9,11 @@ import numpy as np
 
 def draw(advice: Any, path: Any = None) -> Any:
     """Draw it; save it if a path is given. Returns the matplotlib figure."""
-    from matplotlib.figure import Figure
     from matplotlib.ticker import LogLocator, NullFormatter
 
-    figure = Figure(figsize=(9.0, 4.0), layout="constrained")
+    from lockstep.core.drawing import Drawing
+
+    figure = Drawing(figsize=(9.0, 4.0), layout="constrained")
     left, right = figure.subplots(1, 2)
     for one in advice.rules:
         rule, colour = one.name, one.colour

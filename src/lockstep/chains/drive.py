@@ -55,7 +55,7 @@ def drive(
     try:
         while point.step < total and not stop.is_wanted and not (judge is not None and judge.is_enough):
             is_due = any(keeper.is_due(point) for keeper in keepers)
-            end = total if judge is None else judge.next_step(point.step)
+            end = total if judge is None else judge.next_step(point)
             block, most = next_block(task, point.step, end, cells, pace, is_due)
             programs, block_began = engine.compilations(), time.perf_counter()
             state, output = advance(kernel, chain_keys, point.state, block, point.thinning, cells)

@@ -34,6 +34,12 @@ def fitted(kernel: Any, initial: Any, chains: int, key: Key, progress: bool | No
     chains begin there; if starts for each chain (`Starts`, a `Pair`, a function of a key), they are kept. A function of
     the kernel, of ``initial`` and of the key alone, so that it can be repeated.
     """
+    found, start = fitted_parts(kernel, initial, key, progress)
+    return Fitted(found, initial) if start is None else Fitted(found, *_begin(start, initial, chains, key))
+
+
+def fitted_parts(kernel: Any, initial: Any, key: Key, progress: bool | None = None) -> tuple[Any, Any]:
+    """The kernel with every part that has a method ``fit`` fitted, and where that says chains may begin, if it does."""
     position: Any = None
     known: dict[int, tuple[Any, Any]] = {}
 
@@ -52,11 +58,8 @@ def fitted(kernel: Any, initial: Any, chains: int, key: Key, progress: bool | No
 
     found = jax.tree.map(fit, kernel, is_leaf=has_fit)
     if not known:
-        return Fitted(kernel, initial)
-    starts = [start for _, start in known.values() if start is not position]
-    if not starts:
-        return Fitted(found, initial)
-    return Fitted(found, *_begin(starts[0], initial, chains, key))
+        return kernel, None
+    return found, next((start for _, start in known.values() if start is not position), None)
 
 
 def _begin(start: Any, initial: Any, chains: int, key: Key) -> tuple[Any, str | None]:
@@ -65,13 +68,14 @@ def _begin(start: Any, initial: Any, chains: int, key: Key) -> tuple[Any, str | 
     if not isinstance(start, Scattered):
         return (initial, None) if is_own else (start, "chains began where a fit has put them, not at `initial`")
     if is_own:
-        _warn_if_far(start, initial_positions(initial, chains, key))
+        warn_if_far(start, initial_positions(initial, chains, key))
         return initial, None
     starts = Starts(start.draw(start_keys(key, chains)))
     return starts, "chains began scattered around the mode that was found from `initial`, not at `initial`"
 
 
-def _warn_if_far(start: Scattered, positions: Position) -> None:
+def warn_if_far(start: Scattered, positions: Position) -> None:
+    """Tell of chains that begin where estimates around the mode are of no use."""
     legs = positions if isinstance(positions, Pair) else (positions,)
     distances = np.max([start.distances(leg) for leg in legs], axis=0)
     if not np.max(distances) <= FAR:

@@ -131,7 +131,8 @@ def run_all(tasks: list[Task], executor: Any, shown: Progress, outer: Stop | Non
     with Stop(shown.is_shown, outer=outer) as stop:
         if executor is None:
             for i, one in enumerate(tasks):
-                outcomes[i] = run_chains(one, False, one.directory is None, stop)
+                outcome = run_chains(one, False, one.directory is None, stop)
+                outcomes[i] = outcome if one.kept is None else one.kept(outcome)
                 shown.update(*_progress(tasks, outcomes))
                 if stop.is_wanted or not outcomes[i].is_complete:
                     break

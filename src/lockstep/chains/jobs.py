@@ -37,7 +37,7 @@ def work(job: tuple[bytes, bytes]) -> bytes:
         outcome = run_chains(task, progress=False, is_collected=task.directory is None)
         if outcome.error is not None:
             raise outcome.error
-        return cloudpickle.dumps(("outcome", outcome))
+        return cloudpickle.dumps(("outcome", outcome if task.kept is None else task.kept(outcome)))
     except Exception as error:
         return cloudpickle.dumps(("error", packed(error)))
 

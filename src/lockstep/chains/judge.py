@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
+import numpy as np
+
 from lockstep.chains.keepers import Collector
 from lockstep.chains.task import Task
 from lockstep.chains.until import Criterion, Look, Verdict
@@ -25,10 +27,10 @@ class Judge:
     def is_enough(self) -> bool:
         return self.ended is not None and self.ended.is_met
 
-    def next_step(self, step: int) -> int:
-        """The update, beyond this one, after which the next look is taken."""
-        draws = max(0, step - self.task.warmup) // self.task.thin
-        return self.task.warmup + self.task.thin * self._next(draws)
+    def next_step(self, point: Point) -> int:
+        """The update, beyond this point, after which the next look is taken."""
+        draws = max(0, point.step - self.task.warmup) // self.task.thin
+        return self.task.warmup + self.task.thin * self._next(draws, point.totals.seconds)
 
     def see(self, point: Point) -> None:
         """Judge the draws so far, if there are as many as are looked at."""
@@ -50,8 +52,8 @@ class Judge:
             passed = [segment.totals.seconds for segment in segments if segment.end <= draws]
             self.look(draws, max(passed, default=0.0))
 
-    def _next(self, draws: int) -> int:
-        return min(self.task.draws, self.criterion.next_look(draws))
+    def _next(self, draws: int, seconds: float = np.inf) -> int:
+        return min(self.task.draws, self.criterion.next_look(draws, seconds))
 
 
 def record_end(task: Task, ended: Ended) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,8 @@ class Task:
     ``learning`` what happened in them; ``changed`` says whether a run of another model is refused or goes on with this;
     ``began`` is a sentence if the chains do not begin at the user's ``initial``. What becomes of errors (``on_error``)
     is no part of what the draws are a function of: a run that an error has stopped may go on without it. Nor is
-    ``until``, by which a run may have enough before all of its ``draws``.
+    ``until``, by which a run may have enough before all of its ``draws``, nor ``kept``, a function of the outcome that
+    leaves what is worth sending back from a worker.
     """
 
     kernel: Any
@@ -45,6 +47,7 @@ class Task:
     on_error: str = "raise"
     began: str | None = None
     until: Criterion | None = None
+    kept: Callable[[Any], Any] | None = None
 
     @property
     def count(self) -> int:

@@ -61,8 +61,11 @@ class Criterion(ABC):
     def __or__(self, other: Any) -> Criterion:
         return Either(self, require_criterion(other, "the right side of |"))
 
-    def next_look(self, draws: int) -> int:
-        """The next number of draws, beyond this one, at which the criterion is judged."""
+    def next_look(self, draws: int, seconds: float = np.inf) -> int:
+        """The next number of draws, beyond this one, at which the criterion is judged; these took so many seconds.
+
+        With ``seconds`` left out: at which it may be judged, however long draws take.
+        """
         return max(self.first, rounded_up(draws + 1, self.digits))
 
 
@@ -151,6 +154,11 @@ class Time(Criterion):
     digits = TIME_DIGITS
     first = 1
 
+    def next_look(self, draws: int, seconds: float = np.inf) -> int:
+        """Not before half of the draws that are left by the pace so far, or twice as many as now: looks are few."""
+        left = draws * (self.number / seconds - 1) if seconds > 0 else np.inf
+        return super().next_look(draws + int(max(0.0, min(left / 2, draws) - 1)))
+
     def judge(self, look: Look) -> Verdict:
         return Verdict(look.seconds >= self.number, f"{look.seconds:.3g} s have passed")
 
@@ -170,8 +178,8 @@ class Combined(Criterion):
         """From how many draws on one of the two can be judged."""
         return min(self.left.first, self.right.first)
 
-    def next_look(self, draws: int) -> int:
-        return min(self.left.next_look(draws), self.right.next_look(draws))
+    def next_look(self, draws: int, seconds: float = np.inf) -> int:
+        return min(self.left.next_look(draws, seconds), self.right.next_look(draws, seconds))
 
     def verdicts(self, look: Look) -> tuple[Verdict, Verdict]:
         """Of both, at what they look at."""
@@ -262,7 +270,7 @@ def ess(size: float) -> Criterion:
 def seconds(number: float) -> Criterion:
     """Until so many seconds were spent computing, by the clock; the time between two calls does not count.
 
-    Looked at with every draw at first, and later at least as often as draws have grown by a sixteenth.
+    Looked at after the first draw, and then when draws have doubled, or half of the time that was left has passed.
 
     Parameters
     ----------

@@ -58,6 +58,19 @@ class Ratio(Accountable):
     ) -> Decision:
         """The log ratio with the proposal's in it, and what to remember of the candidate."""
 
+    def meeting_noise(self, key: Key, shape: Shape = ()) -> Any:
+        """What is random in an array of ``coupled_noise``; ``()`` if nothing is."""
+        return ()
+
+    def coupled_noise(self, noise: Any, meet: Any, memory: Memory, other: Memory) -> tuple[Any, Array]:
+        """The noise of a second chain, given that of the first and what both remember.
+
+        Also whether the two then remember the same of one candidate. It must have the law of ``noise``, and be the same
+        as the first's for chains that remember the same. One noise for both is that for all ratios whose memory does
+        not hold noise.
+        """
+        return noise, np.True_
+
     @declared
     def error(self) -> str | None:
         """The order of its error, if it is approximate and that is known."""

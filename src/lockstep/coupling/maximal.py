@@ -66,7 +66,7 @@ class MaximallyCoupled(Kernel):
         here, there = state.position
         proposed = self.first.proposal(proposal_noise, here)
         candidate, _ = proposed
-        proposed_second = self.first.proposal.coupled(proposal_noise, meet, here, candidate, there)  # type: ignore[misc]
+        proposed_second = self.first.proposal.coupled(proposal_noise, meet.proposal, here, candidate, there)  # type: ignore[misc]
         first, info = self.first.decide(state.first, proposed, *decisive)
         second, other = self.second.decide(state.second, proposed_second, *decisive_second)
         is_equal = have_equal_values(first.position, second.position)

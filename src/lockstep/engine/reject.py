@@ -59,6 +59,9 @@ class Rejecting(Kernel):
         except Exception as error:
             return self._rejected(state, error)
 
+    def meeting_noise(self, key: Key, shape: Shape = ()) -> Any:
+        return self.kernel.meeting_noise(key, shape)
+
     def move_both(
         self, first: State, second: State, noise: Any, meet: Any
     ) -> tuple[tuple[State, Info], tuple[State, Info]]:

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 from lockstep.core.kernel import Kernel
 from lockstep.core.parts import part
 from lockstep.core.types import Position
-from lockstep.kernels.metropolis_hastings import MetropolisHastings
+from lockstep.kernels.metropolis_hastings import MetropolisHastings, no_coupling
 from lockstep.subsampling.scatter import Scattered
 
 
@@ -28,3 +28,8 @@ class Delayed(Kernel):
         )
 
     noise = init = move = step = _refuse
+
+    @property
+    def cannot_meet(self) -> str | None:
+        """What is known before the fit, which chooses proposals whose chains can meet if none is given."""
+        return None if self.recipe.proposal is None else no_coupling(self.recipe.proposal)

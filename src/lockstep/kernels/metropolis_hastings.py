@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -16,6 +16,18 @@ from lockstep.core.proposal import Proposal
 from lockstep.core.ratio import Ratio
 from lockstep.core.trees import choose, have_equal_values, is_alike
 from lockstep.core.types import Array, Key, Position, Shape
+
+RATIO_STREAM = 1  # of the random numbers by which two chains meet
+
+
+class Meeting(NamedTuple):
+    """What is random in ``move_both`` besides the noise of an update: for the candidates, and for what is remembered.
+
+    Minus exponential variables, against which ratios of two densities are held.
+    """
+
+    proposal: Array
+    ratio: Any
 
 
 @part
@@ -61,8 +73,12 @@ class MetropolisHastings(Kernel):
         # PROPOSE a candidate.
         return self.decide(state, self.proposal(proposal_noise, state.position), ratio_noise, accept)
 
+    def meeting_noise(self, key: Key, shape: Shape = ()) -> Meeting:
+        own = self.ratio.meeting_noise(jr.fold_in(key, RATIO_STREAM), shape)
+        return Meeting(-jr.exponential(key, shape, float), own)
+
     def move_both(
-        self, first: State, second: State, noise: Noise, meet: Array
+        self, first: State, second: State, noise: Noise, meet: Meeting
     ) -> tuple[tuple[State, Info], tuple[State, Info]]:
         """One update of two chains: the same candidate as often as their laws allow, and all other noise shared."""
         return both_moved(self, first, second, noise, meet)
@@ -89,17 +105,7 @@ class MetropolisHastings(Kernel):
 
     @property
     def cannot_meet(self) -> str | None:
-        if self.proposal.coupled is None:
-            return (
-                f"its proposal, {self.proposal.name}, does not say how two chains are proposed the same candidate; "
-                f"give it a method coupled(noise, meet, position, candidate, other), or take another"
-            )
-        if self.ratio.correlation is not None:
-            return (
-                f"{self.ratio.remembered_name} is estimated with noise that is correlated from one update to the next, "
-                f"and the noises of two chains never become equal; take correlation=0.0"
-            )
-        return None
+        return no_coupling(self.proposal)
 
     @property
     def is_memory_random(self) -> bool:
@@ -132,19 +138,31 @@ class MetropolisHastings(Kernel):
         return [(self, position)]
 
 
+def no_coupling(proposal: Proposal) -> str | None:
+    """Why two chains with this proposal would never meet; None: they can."""
+    if proposal.coupled is not None:
+        return None
+    return (
+        f"its proposal, {proposal.name}, does not say how two chains are proposed the same candidate; "
+        f"give it a method coupled(noise, meet, position, candidate, other), or take another"
+    )
+
+
 def both_moved(
-    kernel: Any, first: State, second: State, noise: Noise, meet: Array
+    kernel: Any, first: State, second: State, noise: Noise, meet: Meeting
 ) -> tuple[tuple[State, Info], tuple[State, Info]]:
     """One update of two chains of a kernel with a ``proposal`` and a method ``decide``."""
     proposal_noise, ratio_noise, accept = noise
     # PROPOSE a candidate to the first chain, and the same to the second as often as their laws allow.
     proposed = kernel.proposal(proposal_noise, first.position)
     candidate, _ = proposed
-    proposed_second = kernel.proposal.coupled(proposal_noise, meet, first.position, candidate, second.position)
+    proposed_second = kernel.proposal.coupled(proposal_noise, meet.proposal, first.position, candidate, second.position)
+    # NOISE of the ratio: shared, or where a memory holds it, such that both come to remember the same.
+    other_noise, is_same = kernel.ratio.coupled_noise(ratio_noise, meet.ratio, first.memory, second.memory)
     moved, info = kernel.decide(first, proposed, ratio_noise, accept)
-    moved_second, info_second = kernel.decide(second, proposed_second, ratio_noise, accept)
+    moved_second, info_second = kernel.decide(second, proposed_second, other_noise, accept)
     # MEET: what both remember of one candidate, evaluated with one noise, is one number, but for rounding.
-    is_shared = info.is_accepted & info_second.is_accepted & have_equal_values(candidate, proposed_second[0])
+    is_shared = info.is_accepted & info_second.is_accepted & have_equal_values(candidate, proposed_second[0]) & is_same
     return (moved, info), (choose(is_shared, moved, moved_second), info_second)
 
 

@@ -16,25 +16,31 @@ from lockstep.host.functions import Function
 from lockstep.lagged.pairs import Group
 
 
-def averages(group: Group, function: Any, lag: int, start: int, end: int) -> tuple[Any, Any]:
-    """H_{k:m} of each pair of a group, (pairs, …), and the values of h along X_k … X_m, (pairs, m - k + 1, …)."""
-    first = jax.tree.map(
-        lambda zero, leaf: np.concatenate([zero[:, None], leaf], axis=1), group.start, group.positions.first
-    )
-    along = evaluated(function, jax.tree.map(lambda leaf: leaf[:, start : end + 1], first))
-    means = jax.tree.map(lambda values: values.mean(axis=1), along)
+def averages(group: Group, function: Any, lag: int, start: int, end: int) -> Any:
+    """H_{k:m} of each pair of a group, (pairs, …)."""
+    means = jax.tree.map(lambda values: values.mean(axis=1), along(group, function, start, end))
     # X_t and Y_{t - lag} for all t at which the two differ and count: from k + lag until the last pair has met.
     last = int(group.meeting_times.max())
     if last <= start + lag:
-        return means, along
-    ours = evaluated(function, jax.tree.map(lambda leaf: leaf[:, start + lag : last], first))
+        return means
+    ours = along(group, function, start + lag, last - 1)
     theirs = evaluated(function, jax.tree.map(lambda leaf: leaf[:, start + lag - 1 : last - 1], group.positions.second))
     weights = weights_of(np.arange(start + lag, last), lag, start, end)
 
     def corrected(mean: np.ndarray, one: np.ndarray, other: np.ndarray) -> np.ndarray:
         return np.asarray(mean + np.tensordot(one - other, weights, axes=([1], [0])))
 
-    return jax.tree.map(corrected, means, ours, theirs), along
+    return jax.tree.map(corrected, means, ours, theirs)
+
+
+def along(group: Group, function: Any, start: int, end: int) -> Any:
+    """The values of h along X_k … X_m, (pairs, m - k + 1, …)."""
+
+    def part(zero: np.ndarray, later: np.ndarray) -> np.ndarray:
+        # X_0 stands apart from the later ones.
+        return later[:, start - 1 : end] if start else np.concatenate([zero[:, None], later[:, :end]], axis=1)
+
+    return evaluated(function, jax.tree.map(part, group.start, group.positions.first))
 
 
 def weights_of(times: np.ndarray, lag: int, start: int, end: int) -> np.ndarray:

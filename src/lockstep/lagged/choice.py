@@ -66,8 +66,7 @@ def _from_pilot(setting: Setting, lag: int | None, start: int | None, end: int |
         longest if lag is None else lag,
         longest if start is None else start,
         0,
-        f"{PILOT_PAIRS} pilot pairs with lag 1 met after {int(np.median(waits))} updates (median), the last after "
-        f"{longest}",
+        f"{PILOT_PAIRS} pilot pairs with lag 1 met after {int(np.median(waits))} updates (median), the last {longest}",
     )
     return found._replace(end=min(TIMES * max(found.start, longest), setting.most) if end is None else end)
 
@@ -88,7 +87,7 @@ def pilot_waits(setting: Setting) -> np.ndarray:
     return times - 1
 
 
-UNSEEN = "as far as the starts lead: a mode that no pair comes to is not seen; let initial spread over all of them"
+UNSEEN = "as far as the starts lead: a mode that no pair comes to is not seen;\n  let initial spread over all of them"
 
 
 def far_apart(most: int) -> str:

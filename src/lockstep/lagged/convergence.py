@@ -119,7 +119,7 @@ class Convergence:
         return Bound(np.minimum(mean, most), np.clip(mean - half, 0.0, most), np.minimum(high, most))
 
     def __repr__(self) -> str:
-        head = f"Convergence by {len(self.meeting_times):,} pairs, lag {self.lag} ({self.reason})"
+        head = f"Convergence by {len(self.meeting_times):,} pairs, lag {self.lag}\n  ({self.reason})"
         if self.unmet:
             return f"{head}\n  {self.unmet} have not met within {self.most:,} updates: {far_apart(self.most)}"
         waits = self.meeting_times - self.lag
@@ -127,8 +127,8 @@ class Convergence:
         at = self.total_variation(updates)
         return (
             f"{head}\n  they met {np.median(waits):.0f} updates after the lag (median), the last {waits.max()}\n"
-            f"  total variation distance to equilibrium below {LEVEL} after {updates:,} updates: at most "
-            f"{at.bound:.2g}, by the band at most {at.high:.2g}\n  ({UNSEEN})"
+            f"  total variation distance to equilibrium below {LEVEL} after {updates:,} updates:\n"
+            f"  at most {at.bound:.2g}, by the band at most {at.high:.2g}\n  ({UNSEEN})"
         )
 
 

@@ -12,9 +12,9 @@ BLUE, ORANGE = "#0072B2", "#D55E00"
 
 def draw_bounds(convergence: Any, path: Any = None) -> Any:
     """The bounds of both distances with their bands."""
-    from matplotlib.figure import Figure
+    from lockstep.core.drawing import Drawing
 
-    figure = Figure(figsize=(9.0, 3.8), layout="constrained")
+    figure = Drawing(figsize=(9.0, 3.8), layout="constrained")
     left, right = figure.subplots(1, 2)
     last = int(max(convergence.meeting_times.max() - convergence.lag, 1))
     times = np.unique(np.linspace(0, last, 300).astype(int))
@@ -37,9 +37,9 @@ def draw_bounds(convergence: Any, path: Any = None) -> Any:
 
 def draw_estimate(result: Any, path: Any = None) -> Any:
     """Meeting times, and the first component's estimate with its interval as pairs add up."""
-    from matplotlib.figure import Figure
+    from lockstep.core.drawing import Drawing
 
-    figure = Figure(figsize=(9.0, 3.8), layout="constrained")
+    figure = Drawing(figsize=(9.0, 3.8), layout="constrained")
     left, right = figure.subplots(1, 2)
     left.hist(result.meeting_times - result.lag, bins=40, color=BLUE)
     left.set(xlabel="updates until a pair met, behind the lag", ylabel="pairs")

@@ -15,7 +15,7 @@ import jax
 import jax.random as jr
 import numpy as np
 
-from lockstep.chains.fit import fitted
+from lockstep.chains.fit import fitted_parts
 from lockstep.chains.groups import STOP, run_all
 from lockstep.chains.interrupt import Stop, stopped
 from lockstep.chains.outcome import Outcome
@@ -27,12 +27,12 @@ from lockstep.core.progress import Progress
 from lockstep.core.types import Position
 from lockstep.coupling.common_noise import Pair
 from lockstep.coupling.lagged import Lagged
-from lockstep.engine.bad_ratios import warn_of_ratios
+from lockstep.engine.bad_ratios import infos, warn_of_ratios
 from lockstep.engine.block import Output
 from lockstep.engine.totals import together
 from lockstep.host.boxes import is_interpreted
 from lockstep.host.callback import raised_here
-from lockstep.lagged.start import PairStart
+from lockstep.lagged.start import PairStart, law_after_fit
 from lockstep.storage.status import read_parts, status
 
 MOST_GROUPS = 64
@@ -61,7 +61,8 @@ def extended(batches: Sequence[int], pairs: int, kernel: Any) -> tuple[int, ...]
 class Group(NamedTuple):
     """Pairs that ran together: X_0 of each, the draws, and when they met (0: not yet).
 
-    Draw i holds X_{i+1} and Y_{i+1-lag}; the latter is Y_0 as long as it waits.
+    Draw i holds X_{i+1} and Y_{i+1-lag}; the latter is Y_0 as long as it waits, and is kept until the last pair of the
+    group has met: from then on it is the former.
     """
 
     start: Position
@@ -132,9 +133,11 @@ def run_pairs(
 def _tasks(setting: Setting, batches: Sequence[int], updates: int) -> list[Task]:
     with double_precision(), raised_here():
         key_start, _ = jr.split(jr.key(setting.seed))
-        kernel, *_ = fitted(setting.kernel, setting.draw, 1, key_start, setting.progress)
+        kernel, start = fitted_parts(setting.kernel, setting.draw, key_start, setting.progress)
+        draw = law_after_fit(setting.draw, start, key_start)
     pair = Lagged(kernel, setting.lag)
-    whole = make_task(pair, PairStart(setting.draw), updates, sum(batches), setting.seed, 0)
+    whole = make_task(pair, PairStart(draw), updates, sum(batches), setting.seed, 0)
+    whole = dataclasses.replace(whole, kept=until_met)
     tasks, first = [], 0
     for batch in batches:
         width = width_of(kernel, batch)
@@ -176,13 +179,37 @@ def _group(task: Task, outcome: Outcome) -> Group:
     with double_precision(), raised_here():
         key_start, _ = jr.split(jr.key(task.seed))
         start = initial_positions(task.initial, task.chains, key_start, task.first, task.count)
-        warn_of_ratios(task.kernel, output.positions, output.info, 1, outcome.totals.bad_in_warmup)
+        if not isinstance(output.info, Met):
+            warn_of_ratios(task.kernel, output.positions, output.info, 1, outcome.totals.bad_in_warmup)
+            output = until_met(outcome._replace(output=output), is_told=True).output
+    assert output is not None
     start = jax.tree.map(np.asarray, start)
     positions = jax.tree.unflatten(jax.tree.structure(start), jax.tree.leaves(output.positions))
-    return Group(start.first, positions, _meeting_times(output), not is_interpreted(task.kernel))
+    return Group(start.first, positions, output.info.times, not is_interpreted(task.kernel))
 
 
-def _meeting_times(output: Output) -> np.ndarray:
-    """The first t at which X_t is Y_{t - lag}; 0 if they have not met."""
+class Met(NamedTuple):
+    """What is kept of the updates of pairs besides positions: the first t at which X_t is Y_{t - lag}, 0 if none is."""
+
+    times: np.ndarray
+
+
+def until_met(outcome: Outcome, is_told: bool = False) -> Outcome:
+    """What is worth keeping of pairs: second chains until they are the first, and when that was.
+
+    All of it, as long as there may be something to tell of its log ratios.
+    """
+    output = outcome.output
+    if output is None or not (is_told or _is_plain(output)):
+        return outcome
     is_equal = output.info.is_equal
-    return np.where(is_equal[:, -1], is_equal.argmax(axis=1) + 1, 0)
+    times = np.where(is_equal[:, -1], is_equal.argmax(axis=1) + 1, 0)
+    last = int(times.max()) if times.all() else is_equal.shape[1]
+    first, second = output.positions
+    second = jax.tree.map(lambda leaf: leaf[:, :last], second)
+    return outcome._replace(output=Output(Pair(first, second), Met(times)))
+
+
+def _is_plain(output: Output) -> bool:
+    """Whether every log ratio was one by which to decide, and no promise was broken."""
+    return all(leg.is_valid.all() and not leg.is_violated.any() for leg in infos(output.info))

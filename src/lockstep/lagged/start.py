@@ -6,12 +6,17 @@ from typing import Any
 
 import jax.random as jr
 
-from lockstep.chains.starts import Starts
+from lockstep.chains.fit import warn_if_far
+from lockstep.chains.starts import Starts, initial_positions
+from lockstep.core.flat import unflatten
 from lockstep.core.parts import part
 from lockstep.core.precision import canonical, double_precision
-from lockstep.core.types import Key, Position
+from lockstep.core.types import Array, Key, Position
 from lockstep.coupling.common_noise import Pair
 from lockstep.host.functions import Function
+from lockstep.subsampling.scatter import Scattered
+
+LOOKED_AT = 64  # starts, to tell whether they are too far from a mode
 
 
 @part
@@ -35,6 +40,18 @@ class Fixed:
         return self.position
 
 
+@part
+class AroundMode:
+    """The normal approximation at a mode."""
+
+    center: Array
+    factor: Array
+    position: Position
+
+    def __call__(self, key: Key) -> Position:
+        return unflatten(self.center + self.factor @ jr.normal(key, (len(self.center),), float), self.position)
+
+
 def law_of_start(initial: Any) -> Any:
     """The law by which chains begin, a function of a key; a position is the law of that position."""
     if isinstance(initial, (Starts, Pair)):
@@ -48,3 +65,14 @@ def law_of_start(initial: Any) -> Any:
         return Function(initial, "initial")
     with double_precision():
         return Fixed(canonical(initial, "initial"))
+
+
+def law_after_fit(draw: Any, start: Any, key: Key) -> Any:
+    """The law by which chains begin, after a fit has found where they may: one position gives way to that."""
+    if isinstance(start, Scattered):
+        if isinstance(draw, Fixed):
+            return AroundMode(start.mode.center, start.mode.factor, canonical(start.mode.position, "position"))
+        warn_if_far(start, initial_positions(draw, LOOKED_AT, key))
+    elif start is not None and isinstance(draw, Fixed):
+        return Fixed(canonical(start, "position"))
+    return draw

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Sequence
 from os import PathLike
 from typing import Any
@@ -13,7 +14,7 @@ from scipy import stats
 
 from lockstep.core.arguments import whole
 from lockstep.coupling.names import named_arrays
-from lockstep.lagged.average import averages
+from lockstep.lagged.average import along, averages
 from lockstep.lagged.choice import UNSEEN, Choice, chosen, far_apart
 from lockstep.lagged.convergence import MOST_UPDATES, Convergence, converged, first_pairs, setting_of
 from lockstep.lagged.pairs import Group, Setting, extended, run_pairs
@@ -37,7 +38,8 @@ class Unbiased:
         How many updates of single chains were computed (without the pilot's).
     efficiency
         One over (variance × cost), in terms of a long chain's, component by component: 1 is as good as one long chain
-        in equilibrium of the same cost, whose variance is estimated by ArviZ from the chains between start and end.
+        in equilibrium of the same cost, whose variance is estimated by ArviZ from the chains between start and end
+        (of many pairs, from the first of them).
     """
 
     setting: Setting
@@ -46,7 +48,6 @@ class Unbiased:
     groups: Sequence[Group]
     convergence: Convergence
     values: Any
-    efficiency: Any
     updates: int
 
     lag = property(lambda self: self.choice.lag)
@@ -62,6 +63,15 @@ class Unbiased:
     def meeting_times(self) -> np.ndarray:
         """The first t at which X_t is Y_{t - lag}, one a pair; 0 for a pair that has not met."""
         return self.convergence.meeting_times
+
+    @functools.cached_property
+    def efficiency(self) -> Any:
+        choice, cost = self.choice, self.updates / self.pairs
+        numbers = max(1, sum(leaf[0].size for leaf in jax.tree.leaves(self.values)) * (choice.end - choice.start + 1))
+        some = first_pairs(self.groups, min(self.pairs, max(FEWEST_JUDGED, MOST_JUDGED // numbers)))
+        chains = [along(group, self.function, choice.start, choice.end) for group in some]
+        together = jax.tree.map(lambda *leaves: np.concatenate(leaves), *chains)
+        return jax.tree.map(lambda one, chain: _efficiency(one, chain, cost), self.values, together)
 
     @property
     def estimate(self) -> Any:
@@ -115,8 +125,8 @@ class Unbiased:
 
     def __repr__(self) -> str:
         head = (
-            f"Unbiased estimate from {self.pairs:,} pairs, lag {self.lag}, updates {self.start} to {self.end} "
-            f"({self.reason})"
+            f"Unbiased estimate from {self.pairs:,} pairs, lag {self.lag}, updates {self.start} to {self.end}\n"
+            f"  ({self.reason})"
         )
         if self.convergence.unmet:
             most = self.setting.most
@@ -132,10 +142,11 @@ class Unbiased:
             for index in np.ndindex(estimates[name].shape)
         ]
         shown = [*lines[:MOST_SHOWN], *[f"  … and {len(lines) - MOST_SHOWN} more"] * (len(lines) > MOST_SHOWN)]
-        return "\n".join([head, *shown, f"  {self.updates:,} updates ({UNSEEN})"])
+        return "\n".join([head, *shown, f"  {self.updates:,} updates\n  ({UNSEEN})"])
 
 
 MOST_SHOWN = 12
+FEWEST_JUDGED, MOST_JUDGED = 16, 2**21  # pairs, and numbers, by which a long chain's variance is estimated
 
 
 def unbiased(
@@ -169,7 +180,8 @@ def unbiased(
     kernel
         Any kernel whose chains can meet. One that cannot is refused with the reason.
     initial
-        The law by which chains begin: a function of a random key that draws a position, or one position.
+        The law by which chains begin: a function of a random key that draws a position, or one position. From one
+        position a kernel that is to be fitted, such as `ls.subsampled`, finds the mode, and chains begin around it.
     function
         h, a function of a position that returns a number, an array, or a tree of these (a JAX function, or
         `ls.blackbox`). None: the position itself.
@@ -223,12 +235,11 @@ def _result(setting: Setting, function: Any, choice: Choice, groups: Sequence[Gr
     used = first_pairs(groups, pairs)
     bounds = converged(used, choice.lag, choice.reason, setting.most)
     found = [averages(group, function, choice.lag, choice.start, choice.end) for group in used]
-    values, along = (jax.tree.map(lambda *leaves: np.concatenate(leaves), *trees) for trees in zip(*found, strict=True))
+    values = jax.tree.map(lambda *leaves: np.concatenate(leaves), *found)
     updates = sum(group.evaluated(choice.lag) for group in used)
     if bounds.unmet:
         values = jax.tree.map(lambda leaf: np.full_like(leaf, np.nan), values)
-    efficiency = jax.tree.map(lambda one, chain: _efficiency(one, chain, updates / pairs), values, along)
-    return Unbiased(setting, function, choice, groups, bounds, values, efficiency, updates)
+    return Unbiased(setting, function, choice, groups, bounds, values, updates)
 
 
 def _efficiency(values: np.ndarray, along: np.ndarray, cost: float) -> np.ndarray:

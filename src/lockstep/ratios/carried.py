@@ -7,16 +7,20 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
 
 from lockstep.core.adopt import adopted
 from lockstep.core.arguments import is_number
 from lockstep.core.evaluation import Evaluation
+from lockstep.core.flat import flatten, unflatten
 from lockstep.core.parts import part, set_field
 from lockstep.core.ratio import Decision, Probed, Ratio, is_no_ratio
-from lockstep.core.trees import is_concrete, is_floating
+from lockstep.core.trees import choose, is_concrete, is_floating, namespace
 from lockstep.core.types import Array, Key, Memory, Position, Shape
 from lockstep.host.draws import draw_each
 from lockstep.host.functions import Function, Scalar, wrapped
+from lockstep.proposals.reflection import reflected
 from lockstep.ratios.probes import some_candidates
 
 _NORMAL_DRAW = "give a draw of standard normal numbers, for example draw=lambda key: jax.random.normal(key, (100,))"
@@ -158,6 +162,27 @@ class Carried(Ratio):
         value = self.evaluate(noise, position)
         return value if self.correlation is None else Correlated(value, noise)
 
+    def meeting_noise(self, key: Key, shape: Shape = ()) -> Any:
+        return () if self.correlation is None else -jr.exponential(key, shape, float)
+
+    def coupled_noise(self, noise: Any, meet: Any, memory: Memory, other: Memory) -> tuple[Any, Array]:
+        """A normal noise of the second chain that leads to the first's u' as often as the laws of the two overlap.
+
+        u moves as by a Crank–Nicolson walk: from u and v both arrive at ρ u + √(1-ρ²) ε, or ε is reflected across the
+        plane between them. If it is the same u', the second differs from the first's by no more than rounding.
+        """
+        if self.correlation is None:
+            return noise, np.True_
+        array_module, root = namespace(meet), self._root
+        here, there, z = (flatten(value, array_module) for value in (memory.noise, other.noise, noise))
+        apart = self.correlation * (here - there) / root
+        mirrored, is_same = reflected(z, apart, meet)
+        return unflatten(choose(is_same, z + apart, mirrored), noise), is_same
+
+    @property
+    def _root(self) -> Array:
+        return (1 - self.correlation**2) ** 0.5  # type: ignore[operator]
+
     def __call__(
         self, noise: Any, position: Position, memory: Memory, candidate: Position, log_proposal_ratio: Array
     ) -> Decision:
@@ -167,7 +192,7 @@ class Carried(Ratio):
             if self.evaluate.can_be_violated:
                 return Decision(log_ratio, value, self.evaluate.is_violated(noise, candidate))
             return Decision(log_ratio, value)
-        root = (1 - self.correlation**2) ** 0.5
+        root = self._root
         noise = jax.tree.map(lambda old, new: self.correlation * old + root * new, memory.noise, noise)
         candidate_memory = self.init(noise, candidate)
         return Decision(log_proposal_ratio + (candidate_memory.value - memory.value), candidate_memory)

@@ -78,6 +78,16 @@ class Randomized(Ratio):
         # Over a base without noise, x is drawn from the key unsplit, as other ratios draw theirs.
         return base, self.randomization.noise(key_x if jax.tree.leaves(base) else key, position, shape)
 
+    def meeting_noise(self, key: Key, shape: Shape = ()) -> Any:
+        return () if self.base is None else self.base.meeting_noise(key, shape)
+
+    def coupled_noise(self, noise: Any, meet: Any, memory: Memory, other: Memory) -> tuple[Any, Array]:
+        """That of the base; x is forgotten, and shared."""
+        if self.base is None:
+            return noise, np.True_
+        noise_base, is_same = self.base.coupled_noise(noise[0], meet, memory, other)
+        return (noise_base, noise[1]), is_same
+
     def init(self, noise: Any, position: Position) -> Memory:
         return () if self.base is None else self.base.init(None if noise is None else noise[0], position)
 
