@@ -64,8 +64,8 @@ def test_the_marriages_of_florence(field_book):
     assert max(map(abs, apart)) < FAR
 
 
-# Of `ergm(flomarriage ~ edges + triangle)`, as four people have printed them, each by a simulation of ergm's own; and the
-# standard errors that three of them print.
+# Of `ergm(flomarriage ~ edges + triangle)`, as four people have printed them, each by a simulation of ergm's own; and
+# the standard errors that three of them print.
 WITH_TRIANGLES = np.array([(-1.6773, 0.1574), (-1.6737, 0.1595), (-1.6900, 0.1901), (-1.6507, 0.1082)])
 THEIR_ERRORS = np.array([(0.3499, 0.5831), (0.3620, 0.5982), (0.3179, 0.5184)])
 
@@ -84,8 +84,8 @@ def test_marriages_with_triangles(field_book):
     moved = (information @ (WITH_TRIANGLES - WITH_TRIANGLES.mean(axis=0)).T).std(axis=1, ddof=1) / np.sqrt(4)
     source = (
         "statnet's ergm, `ergm(flomarriage ~ edges + triangle)`: four published summaries between "
-        "(-1.6507, 0.1082) and (-1.6900, 0.1901), which differ by ergm's own simulations; here at their mean. Three of "
-        "them print standard errors, of which the mean is given: the roots of the inverse covariance of the two numbers."
+        "(-1.6507, 0.1082) and (-1.6900, 0.1901), which differ by ergm's own simulations; here at their mean. Three "
+        "print standard errors, of which the mean is given: the roots of the inverse covariance of the two numbers."
     )
     apart = []
     for i, (name, observed) in enumerate((("edges", 20.0), ("triangles", 3.0))):
