@@ -2,6 +2,7 @@ from importlib.metadata import version as installed_version
 
 from docutils import nodes
 from latex2mathml.converter import convert
+from sphinx.util.parallel import make_chunks
 
 project = "Lockstep"
 copyright = "2026, the Lockstep developers"
@@ -42,6 +43,28 @@ def visit_displaymath(self, node):
     raise nodes.SkipNode
 
 
+# The pages that take longest to execute, the longest first.
+LONGEST = ("tutorial", "prediction", "large-data", "warmup", "howto/coupling", "exactness", "intractable")
+
+
+def deal_out(app, env, docnames):
+    """Processes read pages in rows of neighbours: deal the pages that are executed out to the first row of each."""
+    is_executed = {name: "{code-cell}" in env.doc2path(name).read_text(encoding="utf-8") for name in docnames}
+    first = sorted((n for n in docnames if is_executed[n]), key=lambda n: (*LONGEST, n).index(n))
+    rows = [[] for _ in make_chunks(docnames, app.parallel)]
+    sizes = [len(chunk) for chunk in make_chunks(docnames, app.parallel)]
+    hands = rows[: app.parallel]
+    for turn, name in enumerate(first + [n for n in docnames if not is_executed[n]]):
+        # There and back again, so that the longest pages are shared out evenly.
+        there = turn % (2 * len(hands))
+        wanted = hands[min(there, 2 * len(hands) - 1 - there)]
+        row = (
+            wanted if len(wanted) < sizes[0] else next(r for r, size in zip(rows, sizes, strict=True) if len(r) < size)
+        )
+        row.append(name)
+    docnames[:] = [name for row in rows for name in row]
+
+
 def keep_colons(app, what, name, value, options, lines):
     """Attributes are described in sentences: what is before a colon is no type. Napoleon looks at the first line."""
     if what in ("attribute", "property"):
@@ -49,5 +72,6 @@ def keep_colons(app, what, name, value, options, lines):
 
 
 def setup(app):
+    app.connect("env-before-read-docs", deal_out)
     app.connect("autodoc-process-docstring", keep_colons, priority=400)  # before napoleon looks
     app.add_html_math_renderer("mathml", (visit_math, None), (visit_displaymath, None))

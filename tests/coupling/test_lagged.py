@@ -212,7 +212,7 @@ def test_a_reflection_without_the_factor_two_is_rejected(monkeypatch):
 
 # --- noise that is remembered -----------------------------------------------------------------------------------------
 RHO = 0.8
-U, V = {"a": jnp.array([0.4, -0.2]), "b": jnp.array(0.3)}, {"a": jnp.array([0.1, 0.3]), "b": jnp.array(-0.2)}
+U, V = {"a": np.array([0.4, -0.2]), "b": np.array(0.3)}, {"a": np.array([0.1, 0.3]), "b": np.array(-0.2)}
 
 
 def flat(noise):
