@@ -12,6 +12,8 @@ extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ex
 exclude_patterns = ["_build", "jupyter_execute", ".jupyter_cache"]
 html_theme = "furo"
 html_title = f"Lockstep {release}"
+html_static_path = ["_static"]
+html_css_files = ["pages.css"]
 
 myst_enable_extensions = ["dollarmath", "deflist"]
 nb_execution_mode = "cache"

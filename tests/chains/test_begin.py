@@ -8,6 +8,7 @@ import pytest
 
 import lockstep as ls
 from lockstep.chains.fit import fitted
+from lockstep.chains.starts import warn_of_many_starts
 from lockstep.core.precision import double_precision
 
 ROWS = np.random.default_rng(0).normal([1.0, -2.0], size=(200, 2))
@@ -48,6 +49,31 @@ def test_a_start_is_a_function_of_the_seed_and_the_chain_alone(many):
     few, _ = begin(np.zeros(2), 3)
     np.testing.assert_array_equal(few, many[0][:3])
     assert not np.any(np.isclose(begin(np.zeros(2), 3, seed=1)[0], few))
+
+
+PRECISION = np.array([[4.0, -1.2, 0.3], [-1.2, 1.0, 0.2], [0.3, 0.2, 0.5]])
+
+
+def correlated(height=0.0):
+    """The surroundings of the mode of a normal posterior of three components that depend on each other."""
+    center = np.array([1.0, -2.0, 3.0])
+
+    def log_density(theta, row):
+        return height - 0.5 * (theta - center) @ PRECISION @ (theta - center) + 0.0 * row
+
+    estimator = ls.estimators.subsample(None, log_density, np.ones(1), 1)
+    return estimator.fit(center + 0.1)[1]
+
+
+def test_steps_have_the_directions_of_the_posterior():
+    """Twice L z, with L L^T the covariance and z the normal numbers of the chain's key, to the last digits."""
+    scattered, keys = correlated(height=40.0), jr.split(jr.key(5), 6)
+    with double_precision():
+        normals = np.stack([np.asarray(jr.normal(key, (3,), float)) for key in keys])
+    steps = scattered.draw(keys) - scattered.mode.center
+    np.testing.assert_allclose(steps, 2 * normals @ np.linalg.cholesky(np.linalg.inv(PRECISION)).T, rtol=1e-6)
+    distances = scattered.distances(scattered.mode.center + steps)
+    np.testing.assert_allclose(distances, 2 * np.sqrt(np.mean(normals**2, axis=1)), rtol=1e-6)
 
 
 def test_starts_are_inside_the_support():
@@ -103,6 +129,20 @@ def test_a_start_of_ones_own_that_is_far_away_is_told():
     places = MODE + DEVIATION * np.array([[0.0, 0.0], [30.0, -30.0]])
     with pytest.warns(ls.LockstepWarning, match="chain 1 begins 30 standard deviations from the mode.*one position"):
         begin(ls.Starts(places), 2)
+
+
+def test_an_array_with_a_row_for_each_chain_is_one_position_and_that_is_said():
+    told = r"initial has .*\(3, 2\).* 3 chains.*one position.*ls\.Starts\(initial\)"
+    normal = ls.standard(lambda theta: -0.5 * jnp.sum(theta**2), ls.RandomWalk(1.0))
+    with pytest.warns(ls.LockstepWarning, match=told):
+        run = ls.sample(normal, np.zeros((3, 2)), draws=2, chains=3)
+    assert run.positions.shape == (3, 2, 3, 2)
+    with pytest.warns(ls.LockstepWarning, match=told):
+        warn_of_many_starts({"a": np.zeros((3, 2)), "b": np.zeros(3)}, 3)
+    # What is meant is not warned of: starts, a function, vectors, other shapes.
+    for initial in (ls.Starts(np.zeros((3, 2))), lambda key: jnp.zeros((3, 2)), np.zeros(3), np.zeros((2, 3)), 0.0, []):
+        warn_of_many_starts(initial, 3)
+    warn_of_many_starts(np.zeros((1, 2)), 1)
 
 
 def test_a_run_says_where_it_began(tmp_path):

@@ -60,9 +60,11 @@ def test_a_sweep_in_this_process_stops(number, after, tmp_path):
 @pytest.mark.usefixtures("signals")
 def test_a_sweep_in_memory_stops():
     before = signalled(signal.SIGINT, 15)
-    with pytest.raises(ls.Interrupted):
+    with pytest.raises(ls.Interrupted) as caught:
         ls.sweep(make, GRID, np.zeros(2), **SETTINGS)
     assert CALLS[0] - before <= 16
+    # What is not there is not promised.
+    assert (caught.value.run is None) == ("the `run` of this exception" not in str(caught.value))
 
 
 @pytest.mark.usefixtures("signals")

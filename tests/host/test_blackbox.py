@@ -376,7 +376,11 @@ WRONG = [
         r"sample of mean returned an array of shape \(2,\).*one number",
     ),
     (lambda: averaged(lambda rng, a, b: a, vectorized=True), ValueError, "must return all 4 samples"),
-    (lambda: exchanged(lambda rng, theta: rng.normal(size=3)), ValueError, r"simulate returned .*\(3,\).*the data are"),
+    (
+        lambda: exchanged(lambda rng, theta: rng.normal(size=(3, 1))),
+        ValueError,
+        r"simulate returned .*\(3, 1\).*the data are",
+    ),
     (lambda: ls.blackbox(3), TypeError, "function of blackbox must be a Python function"),
     (lambda: ls.blackbox(ls.blackbox(log_density)), TypeError, "black box already"),
     (lambda: ls.blackbox(log_density, vectorized="yes"), TypeError, "vectorized of blackbox is 'yes'"),

@@ -1,5 +1,7 @@
 """What users bring along works on our runs: ArviZ's functions and plots, and particle filters of `particles`."""
 
+import sys
+
 import arviz_stats
 import jax.numpy as jnp
 import matplotlib
@@ -10,10 +12,15 @@ import lockstep as ls
 
 
 @pytest.fixture(scope="module")
-def tree():
+def run():
     kernel = ls.standard(lambda theta: -0.5 * jnp.sum(theta["a"] ** 2) - 0.5 * theta["b"] ** 2, ls.RandomWalk(1.2))
     start = {"a": np.zeros(2), "b": np.array(0.0)}
-    return ls.sample(kernel, start, draws=1000, chains=4, warmup=50, seed=1).to_datatree()
+    return ls.sample(kernel, start, draws=1000, chains=4, warmup=50, seed=1)
+
+
+@pytest.fixture(scope="module")
+def tree(run):
+    return run.to_datatree()
 
 
 def test_functions_of_arviz(tree):
@@ -100,3 +107,22 @@ def test_a_particle_filter_as_a_black_box():
     assert run.positions.std() == pytest.approx(np.sqrt(weights @ (grid - mean) ** 2), rel=0.2)
     again = ls.sample(kernel, 0.5, draws=20, chains=4, warmup=20, seed=1)
     np.testing.assert_array_equal(again.positions, run.positions[:, :20])
+
+
+@pytest.mark.filterwarnings("ignore:.*ArviZ is undergoing:FutureWarning")
+def test_an_older_arviz_takes_inference_data(run, monkeypatch):
+    """What our own environment has: ArviZ before version 1, which does not take a DataTree."""
+    arviz = pytest.importorskip("arviz")
+    if not arviz.__version__.startswith("0."):
+        pytest.skip("an ArviZ that takes the tree itself")
+    table = arviz.summary(run.to_inferencedata(), round_to="none")
+    assert list(table.index) == ["a[0]", "a[1]", "b"]
+    np.testing.assert_allclose(table["mean"], run.summary().table["mean"], rtol=1e-12)
+    data = run.to_inferencedata()
+    assert data.sample_stats["is_accepted"].shape == (4, 1000) and data.attrs["inference_library"] == "lockstep"
+    monkeypatch.setattr(arviz, "__version__", "1.0.0")
+    with pytest.raises(TypeError, match=r"arviz 1\.0\.0 has no InferenceData: it takes run\.to_datatree\(\)"):
+        run.to_inferencedata()
+    monkeypatch.setitem(sys.modules, "arviz", None)
+    with pytest.raises(ImportError, match=r"arviz before version 1.*arviz-stats, arviz-plots.*run\.to_datatree\(\)"):
+        run.to_inferencedata()

@@ -60,6 +60,24 @@ def test_digits_follow_the_error(column, value, row, text):
     assert number(column, value, row) == text
 
 
+def test_users_choose_the_digits_that_are_printed(small):
+    table = small.summary().table
+
+    def shown(round_to):
+        summary = small.summary(round_to=round_to)
+        assert summary.table.equals(table)  # in full, whatever is printed
+        row = next(line for line in repr(summary).splitlines() if line.startswith("mu"))
+        return row.split()[1:3]
+
+    mean, sd = table.loc["mu", ["mean", "sd"]]
+    assert shown(7) == [f"{mean:.7f}", f"{sd:.7f}"] and shown("3g") == [f"{mean:.3g}", f"{sd:.3g}"]
+    assert [float(text) for text in shown("none")] == [mean, sd]
+    assert shown("auto") != shown("none") and 0.0 not in map(float, shown("auto"))
+    for bad in (-1, "3f", "0g", 2.5, None, True):
+        with pytest.raises(ValueError, match=r'round_to is .*it must be "auto", a number of decimals'):
+            small.summary(round_to=bad)
+
+
 def test_a_healthy_run_says_so_and_nothing_else(small):
     findings = small.summary().findings
     assert len(findings) == 3
@@ -82,7 +100,8 @@ def test_a_chain_that_never_moved_has_no_effective_sample_size(recwarn):
 def test_sticking_is_named_with_the_remedy_of_the_kernel():
     """A log estimate with standard deviation 3."""
     noisy = ls.pseudo_marginal(lambda key, theta: -0.5 * theta**2 + 3 * jr.normal(key), WALK)
-    run = ls.sample(noisy, 0.0, draws=1500, chains=4, seed=0)
+    with pytest.warns(ls.LockstepWarning, match=r"chain \d stood in one state for .* more particles or samples"):
+        run = ls.sample(noisy, 0.0, draws=1500, chains=4, seed=0)
     longest = max(longest_stays(run), key=lambda stay: stay.draws)
     positions = run.positions[longest.chain]
     changes = np.flatnonzero(np.diff(positions, prepend=np.nan, append=np.nan) != 0)
@@ -152,7 +171,8 @@ def test_remedies_come_from_the_parts_of_a_kernel():
 
 def test_what_is_loaded_says_the_same(tmp_path):
     noisy = ls.pseudo_marginal(lambda key, theta: -0.5 * theta**2 + 3 * jr.normal(key), WALK)
-    run = ls.sample(noisy, 0.0, draws=500, chains=2, seed=0, directory=tmp_path / "run")
+    with pytest.warns(ls.LockstepWarning, match="stood in one state"):
+        run = ls.sample(noisy, 0.0, draws=500, chains=2, seed=0, directory=tmp_path / "run")
     assert ls.load(tmp_path / "run").summary().findings == run.summary().findings
 
 

@@ -26,6 +26,9 @@ BAD = {
     "adapt is 'x'": lambda: ls.sample(KERNEL, 0.0, adapt="x"),
     "progress is 'x'": lambda: ls.sample(KERNEL, 0.0, progress="x"),
     "series is 'x'": lambda: ls.penalty(NOISY, WALK, series="x"),
+    "two_sided is 'x'": lambda: ls.noisy_exchange(
+        lambda theta: 0.0, lambda theta, x: 0.0, lambda key, theta: theta, 0.0, WALK, 2, two_sided="x"
+    ),
     "periodic of Ising is 'x'": lambda: ls.models.Ising((4, 4), periodic="x"),
     "weights of Mixture is 'x'": lambda: ls.Mixture([KERNEL, KERNEL], weights="x"),
     "make is None": lambda: ls.sweep(None, {"a": [1]}, 0.0),

@@ -9,11 +9,12 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from lockstep.core.arguments import shapes
+from lockstep.core.arguments import is_array, shapes
 from lockstep.core.parts import part
 from lockstep.core.precision import canonical
 from lockstep.core.trees import describe, is_floating, is_key, one_of
 from lockstep.core.types import Key, Position
+from lockstep.core.warnings import warn
 from lockstep.coupling.common_noise import CoupledState, Pair
 from lockstep.coupling.lagged import LaggedState
 from lockstep.coupling.names import require_names
@@ -29,6 +30,20 @@ class Starts:
     """A start for each chain: positions with a leading axis over the chains."""
 
     positions: Position
+
+
+def warn_of_many_starts(initial: Any, chains: Any) -> None:
+    """Warn of one position that looks like several: arrays whose first axis is as long as there are chains."""
+    if isinstance(initial, (Starts, Pair)) or callable(initial) or chains == 1:
+        return
+    given = [np.shape(leaf) for leaf in jax.tree.leaves(initial) if is_array(leaf)]
+    # Vectors are positions of as many components as there are chains far more often than a number for each chain.
+    if given and all(shape[:1] == (chains,) for shape in given) and any(len(shape) > 1 for shape in given):
+        warn(
+            f"initial has {shapes(initial)}, and there are {chains} chains: it is taken as one position from which all "
+            f"chains begin. If its rows are the starts of the chains, give ls.Starts(initial); if it is one position, "
+            f"lambda key: initial says so"
+        )
 
 
 def initial_states(kernel: Any, initial: Any, chains: int, key: Key, first: int = 0, count: int | None = None) -> Any:

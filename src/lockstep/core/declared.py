@@ -58,6 +58,11 @@ class Accountable(Part):
         return None
 
     @declared
+    def error(self) -> str | None:
+        """The order of its error, if it is approximate and that is known."""
+        return None
+
+    @declared
     def when_stuck(self) -> str | None:
         """What helps chains that stick."""
         return None

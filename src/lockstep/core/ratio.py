@@ -71,11 +71,6 @@ class Ratio(Accountable):
         """
         return noise, np.True_
 
-    @declared
-    def error(self) -> str | None:
-        """The order of its error, if it is approximate and that is known."""
-        return None
-
     def require_start(self, key: Key, proposal: Proposal, position: Position) -> None:
         """Refuse to start where its promise is broken at some candidates."""
 

@@ -7,7 +7,10 @@ import warnings
 from contextlib import suppress
 from pathlib import Path
 
-PACKAGE = str(Path(__file__).parent.parent)
+import jax
+
+# Of users' programs are neither our lines nor those of JAX between them.
+PACKAGES = (str(Path(__file__).parent.parent), str(Path(jax.__file__).parent))
 
 
 class LockstepWarning(UserWarning):
@@ -17,7 +20,7 @@ class LockstepWarning(UserWarning):
 def warn(message: str) -> None:
     """Warn at the line outside of the package from which it was called."""
     frame, level = inspect.currentframe(), 1
-    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
+    while frame is not None and frame.f_code.co_filename.startswith(PACKAGES):
         frame, level = frame.f_back, level + 1
     with suppress(ValueError):  # standard error is closed
         warnings.warn(message, LockstepWarning, stacklevel=level)

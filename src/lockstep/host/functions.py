@@ -12,6 +12,7 @@ import numpy as np
 
 from lockstep.core.arguments import is_array, shapes
 from lockstep.core.parts import part, set_field, show, static
+from lockstep.core.simulator import Simulation
 from lockstep.core.trees import is_concrete, is_key
 from lockstep.core.types import Key, Position, Shape
 from lockstep.host.black_box import BlackBox
@@ -166,6 +167,16 @@ class Scalar:
 
     def __repr__(self) -> str:
         return show(self.function)
+
+
+def simulation(simulate: Any) -> Simulation:
+    """What a user's simulator says of itself, however it is wrapped."""
+    while isinstance(simulate, (Function, jax.tree_util.Partial, BlackBox)):
+        if isinstance(simulate, Function):
+            simulate = simulate.function
+        else:
+            simulate = simulate.func if isinstance(simulate, jax.tree_util.Partial) else simulate.callee.function
+    return Simulation(simulate)
 
 
 def as_arrays(result: Any, name: str) -> Any:

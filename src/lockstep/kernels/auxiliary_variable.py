@@ -13,11 +13,17 @@ from lockstep.core.trees import choose
 from lockstep.core.types import Array, Key, Position, Shape
 from lockstep.host.boxes import returning
 from lockstep.host.draws import draw_each
-from lockstep.host.functions import Function, Scalar, arity, wrapped
+from lockstep.host.functions import Function, Scalar, arity, simulation, wrapped
 from lockstep.kernels.exchange import Posterior, posterior_of
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.ratios import Carried
 from lockstep.ratios.randomizations import simulated
+
+MASS = (
+    "the mass of the auxiliary density on the data sets that are possible at theta does not depend on theta: it is 1 "
+    "if all its data sets are possible at every theta and it is normalised (up to a constant if it does not depend on "
+    "theta)"
+)
 
 
 @part
@@ -32,12 +38,15 @@ class Auxiliary(Evaluation):
 
     name = "log_prior + log_likelihood + auxiliary_log_density - log_likelihood of what simulate drew"
     is_random = True
-    exact_when = (
-        "simulate draws exactly from the likelihood, and the mass of the auxiliary density on the data sets that are "
-        "possible at theta does not depend on theta: it is 1 if all its data sets are possible at every theta and it "
-        "is normalised (up to a constant if it does not depend on theta)"
-    )
     when_stuck = "take an auxiliary density closer to the likelihood of the data, or ls.exchange"
+
+    @property
+    def exact_when(self) -> str | None:
+        return simulation(self.simulate).exact_when(MASS)
+
+    @property
+    def error(self) -> str | None:
+        return simulation(self.simulate).error
 
     @property
     def is_of_keys(self) -> bool:

@@ -76,6 +76,7 @@ class Cycle(Kernel):
 
     cannot_meet = property(lambda self: _never_meeting(self.kernels))
     exact_when = property(lambda self: _all_exact(self.kernels))
+    error = property(lambda self: _errors(self.kernels))
     remembered = property(lambda self: _remembered(self.kernels))
     applications = property(lambda self: (1.0,) * len(self.kernels))
 
@@ -148,6 +149,7 @@ class Mixture(Kernel):
 
     cannot_meet = property(lambda self: _never_meeting(self.kernels))
     exact_when = property(lambda self: _all_exact(self.kernels))
+    error = property(lambda self: _errors(self.kernels))
     remembered = property(lambda self: _remembered(self.kernels))
     applications = property(lambda self: self.weights)
 
@@ -197,6 +199,10 @@ def _all_exact(kernels: tuple[Kernel, ...]) -> str | None:
         return None
     special = list(dict.fromkeys(str(c) for c in conditions if c != "always"))
     return "; and ".join(special) or "always"
+
+
+def _errors(kernels: tuple[Kernel, ...]) -> str | None:
+    return "; and ".join(dict.fromkeys(kernel.error for kernel in kernels if kernel.error is not None)) or None
 
 
 def _initial_memory(composed: Cycle | Mixture, position: Position, key: Key | None) -> Memory:

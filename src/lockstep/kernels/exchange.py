@@ -45,7 +45,8 @@ def exchange(
     Accepts with probability ``min(1, p(θ') L(θ', d) L(θ, x) q(θ', θ) / (p(θ) L(θ, d) L(θ', x) q(θ, θ')))``,
     x ~ L(θ', ·).
 
-    *Exact when* ``simulate`` draws exactly from the likelihood (not by a chain that is stopped early).
+    *Exact when* ``simulate`` draws exactly from the likelihood (not by a chain that is stopped early). The models of
+    `lockstep.models` say whether they do; a function of yours may, by its attribute ``is_perfect``, and is believed.
 
     *Approximate* with ``inner=k``: then x is where k transitions of a chain for L(θ', ·) lead from the data (double
     Metropolis–Hastings). The error falls as the k-th power of the chain's rate of convergence.

@@ -21,7 +21,7 @@ from lockstep.kernels.standard import standard
 from lockstep.subsampling.diagnosis import Diagnosis
 from lockstep.subsampling.mode import find_mode
 from lockstep.subsampling.prior import require_order
-from lockstep.subsampling.proposals import check_proposal, choose_proposal
+from lockstep.subsampling.proposals import check_proposal, choose_proposal, is_short
 from lockstep.subsampling.rows import Rows
 from lockstep.subsampling.scatter import Scattered
 
@@ -67,18 +67,22 @@ class Recipe:
         starts = one.starts(mode)
         proposal, diagnosis = choose_proposal(self.proposal, self.name, one.at_mode(mode), mode)
         count = self.count or _rows_needed(diagnosis, one.rows.size)
-        if count > MOST_SHARE * one.rows.size and self.count is None and one.rows.files is None:
+        takes_all = count > MOST_SHARE * one.rows.size and self.count is None and one.rows.files is None
+        if takes_all:
             warn(
                 f"an estimate of variance {VARIANCE} would take {count:,} of the {one.rows.size:,} rows "
                 f"({diagnosis}); all of them are used instead. ls.standard is as good here"
             )
-            return standard(AllRows(one.log_prior, one.log_likelihood, one.rows), proposal), starts
-        if not diagnosis.is_normal_enough:
+        if not diagnosis.is_normal_enough or (self.proposal is None and is_short(proposal)):
+            walk = "ls.standard" if takes_all else "ls.corrected(ls.estimators.subsample(...), ...)"
             warn(
-                f"the posterior is not close to the normal approximation at its mode ({diagnosis}); chains "
-                f"mix slowly. Try another parametrization, proposal='student', or a random walk: "
-                f"ls.corrected(ls.estimators.subsample(...), ls.RandomWalk(...)) with ls.sample(..., adapt=True)"
+                f"the posterior is not close to the normal approximation at its mode ({diagnosis}): candidates from "
+                f"around the mode are the wrong tool for it, and chains mix slowly. Try another parametrization "
+                f"(scales on a log scale, effects as mean + scale * z), or a random walk: {walk} with ls.RandomWalk "
+                f"and ls.sample(..., adapt=True)"
             )
+        if takes_all:
+            return standard(AllRows(one.log_prior, one.log_likelihood, one.rows), proposal), starts
         return corrected(one.at_mode(mode).with_count(min(count, one.rows.size)), proposal), starts
 
 

@@ -167,7 +167,8 @@ def _coefficients(estimator: Subsample, bound: Any) -> np.ndarray:
         bound, rows = canonical(bound, "bound"), estimator.rows
         is_controlled = isinstance(estimator.control, Taylor)
         one_block = jax.jit(jax.vmap(lambda row: bound.coefficient(row, is_controlled)))
-        found = np.concatenate([np.asarray(one_block(block)) for _, block in rows.blocks(block_length(rows, 1))])
+        blocks = rows.blocks(block_length(rows, 1))
+        found = np.concatenate([np.asarray(one_block(block))[skipped:] for _, skipped, block in blocks])
     if not np.all(np.isfinite(found) & (found >= 0)):
         row = int(np.argmax(~(np.isfinite(found) & (found >= 0))))
         raise ValueError(f"bound gives {found[row]} for row {row:,}; it must be finite and not negative")

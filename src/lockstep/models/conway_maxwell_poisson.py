@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +12,7 @@ from jax.scipy.special import gammaln
 
 from lockstep.core.arguments import real_numbers
 from lockstep.core.parts import part, set_field
+from lockstep.core.simulator import Simulator
 from lockstep.core.trees import is_concrete
 from lockstep.core.types import Array, Key
 from lockstep.models.arguments import data_like, parameters
@@ -20,11 +21,11 @@ LARGEST = 30 * np.log(2.0)  # of log μ: larger counts would be out of the range
 
 
 @part
-class ConwayMaxwellPoisson:
+class ConwayMaxwellPoisson(Simulator):
     """Counts y_i with ``L(θ, y) = Π_i (μ_i^{y_i} / y_i!)^ν``, ``log μ_i = x_i·β`` and θ = (β, log ν).
 
     ν = 1 is Poisson regression; counts are less spread out for ν > 1 and more for ν < 1. μ_i is close to the mode of
-    y_i. Draws are exact, by rejection: from Poisson variables for ν >= 1, from geometric ones for ν < 1.
+    y_i. Draws are exact, by rejection from an envelope that is flat around the mode and geometric beyond.
 
     Parameters
     ----------
@@ -41,11 +42,13 @@ class ConwayMaxwellPoisson:
 
     References
     ----------
-    Guikema and Coffelt (2008), Risk Analysis 28 (this parameter μ). Benson and Friel (2021), Bayesian Analysis 16
-    (rejection).
+    Guikema and Coffelt (2008), Risk Analysis 28 (this parameter μ). Devroye (1987), Computing 39 (envelopes of discrete
+    laws whose logarithm is concave). Benson and Friel (2021), Bayesian Analysis 16 (rejection in an exchange).
     """
 
     design: Any
+
+    is_perfect = True
 
     def __post_init__(self) -> None:
         if not is_concrete(self.design):
@@ -91,32 +94,81 @@ class ConwayMaxwellPoisson:
         return y
 
 
+class Envelope(NamedTuple):
+    """Flat around the mode, geometric beyond: it lies above any law whose logarithm is concave, such as this one.
+
+    With f the log law less its value at the mode, whole numbers l < mode < r and the slopes of f on the inner side of l
+    and r: ``f(y) ≤ 0`` between them, ``f(y) ≤ f(r) + (y - r) slope(r)`` from r on, and likewise down from l.
+    """
+
+    log_mean: Array
+    nu: Array
+    mode: Array
+    low: Array
+    high: Array
+    rise: Array
+    fall: Array
+    below: Array
+    between: Array
+    above: Array
+
+    def log_law(self, y: Array) -> Array:
+        """f(y), the log law of a count less its value at the mode."""
+        return self.nu * ((y - self.mode) * self.log_mean - (gammaln(y + 1) - gammaln(self.mode + 1)))
+
+    def proposed(self, uniform: Array, exponential: Array) -> Array:
+        """A count from the envelope; it may be negative, which the law forbids."""
+        place = uniform * (self.below + self.between + self.above) - self.below
+        # FLAT: one of the counts from low + 1 to high - 1, all as likely. Where rounding leads out of them, the last.
+        flat = self.low + 1 + jnp.minimum(jnp.floor(place), self.between - 1)
+        left = self.low - jnp.floor(exponential / self.rise)
+        right = self.high + jnp.floor(exponential / self.fall)
+        return jnp.where(place < 0, left, jnp.where(place < self.between, flat, right))
+
+    def log_acceptance(self, y: Array) -> Array:
+        """By how much the law lies below the envelope at a count."""
+        tail = jnp.where(
+            y <= self.low,
+            self.log_law(self.low) - (self.low - y) * self.rise,
+            self.log_law(self.high) - (y - self.high) * self.fall,
+        )
+        is_flat = (y > self.low) & (y < self.high)
+        return jnp.where(y >= 0, self.log_law(y) - jnp.where(is_flat, 0.0, tail), -jnp.inf)
+
+
+def envelope(log_mean: Array, nu: Array) -> Envelope:
+    """The envelope of counts, with a flat part of about one standard deviation on each side."""
+    mean = jnp.exp(log_mean)
+    mode = jnp.floor(mean)
+    reach = jnp.maximum(jnp.ceil(1.1 * jnp.sqrt((mean + 1) / nu)), 2.0)
+    # Without a count below the flat part there is no tail there.
+    low, high = jnp.maximum(mode - reach, -1.0), mode + reach
+    rise, fall = nu * (log_mean - jnp.log(low + 1)), nu * (jnp.log(high) - log_mean)
+    found = Envelope(log_mean, nu, mode, low, high, rise, fall, low, low, low)
+
+    def tail(start: Array, slope: Array) -> Array:
+        return jnp.exp(found.log_law(start)) / -jnp.expm1(-slope)
+
+    has_tail = low >= 0
+    below = jnp.where(has_tail, tail(jnp.where(has_tail, low, mode), jnp.where(has_tail, rise, 1.0)), 0.0)
+    return found._replace(below=below, between=high - low - 1, above=tail(high, fall))
+
+
 @jax.jit
 def _drawn(key: Key, log_mean: Array, nu: Array) -> Array:
     """Counts by rejection; -1 where θ makes no law that could be drawn from, which has a likelihood of 0."""
-    is_thin = nu >= 1
-    # ENVELOPE: Poisson(μ), or the geometric law of success probability p; both touch where the ratio is largest.
-    mean = jnp.exp(log_mean)
-    log_failure = jnp.where(is_thin, -1.0, jnp.log1p(-2 * nu / (2 * mean * nu + 1 + nu)))
-    top = jnp.floor(jnp.where(is_thin, mean, mean * jnp.exp(-log_failure / nu)))
+    is_hopeless = ~(jnp.isfinite(log_mean) & (log_mean < LARGEST) & (nu > 0) & (nu < jnp.inf))
+    over = envelope(jnp.where(is_hopeless, 0.0, log_mean), jnp.where(is_hopeless, 1.0, nu))
+    shape = log_mean.shape
 
-    def log_ratio(y: Array) -> Array:
-        log_poisson = y * log_mean - gammaln(y + 1)
-        return jnp.where(is_thin, (nu - 1) * log_poisson, nu * log_poisson - y * log_failure)
+    def attempt(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        y, is_done, number = carry
+        keys = jr.split(jr.fold_in(key, number))
+        exponentials = jr.exponential(keys[0], (2, *shape), float)
+        proposed = over.proposed(jr.uniform(keys[1], shape, float), exponentials[0])
+        is_accepted = -exponentials[1] <= over.log_acceptance(proposed)
+        return jnp.where(is_accepted & ~is_done, proposed, y), is_done | is_accepted, number + 1
 
-    def propose(key: Key) -> Array:
-        key_poisson, key_geometric = jr.split(key)
-        geometric = jnp.floor(-jr.exponential(key_geometric, mean.shape, float) / log_failure)
-        return jnp.where(is_thin, jr.poisson(key_poisson, mean).astype(float), geometric)
-
-    def attempt(carry: tuple[Array, Array, Key]) -> tuple[Array, Array, Key]:
-        y, is_done, key = carry
-        key, key_proposal, key_accept = jr.split(key, 3)
-        proposed = propose(key_proposal)
-        is_accepted = -jr.exponential(key_accept, mean.shape, float) <= log_ratio(proposed) - log_ratio(top)
-        return jnp.where(is_accepted & ~is_done, proposed, y), is_done | is_accepted, key
-
-    is_hopeless = ~(jnp.isfinite(log_ratio(top)) & (log_mean < LARGEST) & (nu > 0))
-    start = (jnp.full(mean.shape, -1.0), is_hopeless, key)
+    start = (jnp.full(shape, -1.0), is_hopeless, jnp.zeros((), np.int32))
     y, _, _ = jax.lax.while_loop(lambda carry: ~jnp.all(carry[1]), attempt, start)
     return y.astype(int)

@@ -11,6 +11,7 @@ import numpy as np
 
 from lockstep.core.arguments import real_numbers, whole
 from lockstep.core.parts import part, set_field, static
+from lockstep.core.simulator import Simulator
 from lockstep.core.trees import is_concrete
 from lockstep.core.types import Array, Key
 from lockstep.host.callback import on_host
@@ -22,7 +23,7 @@ from lockstep.perfect.draw import PerfectDraw, PerfectSimulationError, precision
 
 
 @part
-class Ising:
+class Ising(Simulator):
     """Spins ±1 on a lattice: ``L(θ, x) = exp(θ S(x) + Σ_i h_i x_i)``, S the sum of x_i x_j over bonds.
 
     Draws are perfect: by coupling from the past on the random-cluster representation, which takes few sweeps at every
@@ -57,6 +58,8 @@ class Ising:
     periodic: bool = static(default=False)
     field: Any = 0.0
     limit: int = static(default=2**14)
+
+    is_perfect = True
 
     def __post_init__(self) -> None:
         set_field(self, "shape", lattice.shape_of(self.shape, self.periodic, "Ising"))

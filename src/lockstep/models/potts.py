@@ -11,6 +11,7 @@ import numpy as np
 
 from lockstep.core.arguments import whole
 from lockstep.core.parts import part, set_field, static
+from lockstep.core.simulator import Simulator
 from lockstep.core.trees import is_concrete
 from lockstep.core.types import Array, Key
 from lockstep.host.callback import on_host
@@ -20,7 +21,7 @@ from lockstep.perfect.draw import PerfectDraw, PerfectSimulationError
 
 
 @part
-class Potts:
+class Potts(Simulator):
     """Colours 0, …, q-1 on a lattice: ``L(θ, x) = exp(θ S(x))``, S the number of bonds between equal colours, θ >= 0.
 
     Draws are perfect, by coupling from the past on the random-cluster representation. With more than four colours
@@ -55,6 +56,14 @@ class Potts:
     periodic: bool = static(default=False)
     sweeps: int | None = static(default=None)
     limit: int = static(default=2**12)
+
+    @property
+    def is_perfect(self) -> bool:
+        return self.sweeps is None
+
+    @property
+    def simulation_error(self) -> str:
+        return f"of draws by {self.sweeps} updates from colours at random; it falls geometrically with their number"
 
     def __post_init__(self) -> None:
         set_field(self, "shape", lattice.shape_of(self.shape, self.periodic, "Potts"))

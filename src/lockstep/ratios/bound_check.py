@@ -14,8 +14,10 @@ import numpy as np
 
 from lockstep.core.trees import describe, one_of
 from lockstep.core.types import Array, Position
+from lockstep.core.warnings import warn
 
 MOST_ROWS = 4096  # that are looked at before a run
+FEW_ROWS = 1000.0  # at an update: nobody minds
 MOST_ARRIVALS = 1e8  # of an update; a bound that asks for more would never come to an end
 SLACK = 1e-9  # relative to a bound
 ROUNDING = 1e-12  # of a remainder, relative to the values of which it is the difference
@@ -79,6 +81,26 @@ def require_bound(minibatch: Any, position: Position, candidates: Position, is_t
             f"{is_beyond.any(axis=0).sum():,} of the {len(rows):,} rows that were looked at are beyond theirs. Raise "
             f"what `row` or `distance` of the bound returns"
         )
+
+
+def require_few_rows(rates: Any, size: int, which: str) -> None:
+    """Refuse a minibatch that takes more rows than there are, warn if it takes many.
+
+    ``rates`` tells how many rows updates to some candidates draw on average.
+    """
+    rows = float(np.median(np.asarray(rates)))
+    if rows <= max(size / 10, FEW_ROWS):
+        return
+    told = (
+        f"{which} would draw about {rows:,.3g} rows at each update, of the {size:,} rows that there are: the bound is "
+        f"wide compared with the posterior (rare events, few rows for each parameter, steps that are too long)"
+    )
+    if rows > max(size, FEW_ROWS):
+        raise ValueError(
+            f"bound: {told}. ls.standard with all rows is exact and cheaper; ls.subsampled needs no bound; or tighten "
+            f"the bound, rescale the features, or take smaller steps"
+        )
+    warn(f"bound: {told}")
 
 
 def _change(minibatch: Any, index: Array, position: Position, candidate: Position) -> tuple[Array, Array]:

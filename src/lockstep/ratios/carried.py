@@ -144,6 +144,10 @@ class Carried(Ratio):
         return own if own is None or self.correlation is None else f"{own}, and its noise is standard normal"
 
     @property
+    def error(self) -> str | None:
+        return self.evaluate.error
+
+    @property
     def remembered(self) -> Any:
         return self.evaluate, self.correlation
 

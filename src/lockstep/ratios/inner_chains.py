@@ -14,7 +14,7 @@ from lockstep.core.randomization import Involution, Randomization
 from lockstep.core.trees import is_floating
 from lockstep.core.types import Array, Key, Position, Shape
 from lockstep.host.draws import draw_each
-from lockstep.host.functions import Function, Scalar
+from lockstep.host.functions import Function, Scalar, simulation
 from lockstep.ratios.randomizations import simulated, within
 
 
@@ -69,7 +69,14 @@ class Bridge(Randomization):
     bridges: int = static()
 
     involution = Reversal()
-    exact_when = "simulate draws exactly from the likelihood, and transition is reversible with respect to it"
+
+    @property
+    def exact_when(self) -> str | None:
+        return simulation(self.simulate).exact_when("transition is reversible with respect to the likelihood")
+
+    @property
+    def error(self) -> str | None:
+        return simulation(self.simulate).error
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> tuple[Any, Any]:
         key_first, key_path = jr.split(key)

@@ -14,7 +14,7 @@ from lockstep.core.randomization import Randomization
 from lockstep.core.trees import choose, is_alike, is_key
 from lockstep.core.types import Array, Key, Position, Shape
 from lockstep.host.draws import draw_each, require_random
-from lockstep.host.functions import Function, Scalar, wrapped
+from lockstep.host.functions import Function, Scalar, simulation, wrapped
 from lockstep.host.generator import RandomKey
 from lockstep.ratios.involutions import Identity, as_involution, is_undone, require_involution
 
@@ -104,9 +104,16 @@ class AuxiliaryData(Randomization):
     draw: Any = None
     log_prior: Any = None
 
-    exact_when = "simulate draws exactly from the likelihood"
     when_stuck = "put bridges between the two positions (ls.bridged_exchange)"
     is_density_when = "log_likelihood is normalised: the condition is about densities"
+
+    @property
+    def exact_when(self) -> str | None:
+        return simulation(self.simulate).exact_when()
+
+    @property
+    def error(self) -> str | None:
+        return simulation(self.simulate).error
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
         return draw_each(self.draw, key, shape)
@@ -124,16 +131,23 @@ def within(log_prior: Any, position: Position, candidate: Position) -> Position:
 
 
 def simulated(simulate: Any, arguments: tuple[Any, ...], data: Any) -> Any:
-    """What ``simulate`` draws with some noise (the first argument), refused if it does not look like the data."""
+    """What ``simulate`` draws with some noise (the first argument), refused if it does not look like the data.
+
+    A data set of a black box may be longer or shorter (the points of a point process): nothing is compiled for its
+    shape, so that only the number of axes must be that of the data.
+    """
     x = simulate(*arguments)
     if type(x) is np.ndarray and type(data) is np.ndarray and x.shape == data.shape and type(arguments[0]) is RandomKey:
         return x
     require_random(x, arguments[0], simulate)
+    is_ragged = type(arguments[0]) is RandomKey
+    form: Any = np.ndim if is_ragged else np.shape
     if not is_alike(x, data) or any(
-        np.shape(a) != np.shape(b) for a, b in zip(jax.tree.leaves(x), jax.tree.leaves(data), strict=True)
+        form(a) != form(b) for a, b in zip(jax.tree.leaves(x), jax.tree.leaves(data), strict=True)
     ):
+        remedy = "" if is_ragged else "; if its size is random, give sufficient statistics as data, or ls.blackbox"
         raise ValueError(
-            f"simulate returned {shapes(x)}, but the data are {shapes(data)}; it must draw a data set like them"
+            f"simulate returned {shapes(x)}, but the data are {shapes(data)}; it must draw a data set like them{remedy}"
         )
     return x
 

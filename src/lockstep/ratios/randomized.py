@@ -72,6 +72,10 @@ class Randomized(Ratio):
             return None
         return own if base == "always" else f"{own}, and {base}"
 
+    @property
+    def error(self) -> str | None:
+        return (None if self.base is None else self.base.error) or self.randomization.error
+
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> tuple[Any, Any]:
         key_base, key_x = jr.split(key)
         base = () if self.base is None else self.base.noise(key_base, position, shape)

@@ -13,7 +13,14 @@ from lockstep.core.parts import part, static
 from lockstep.core.randomization import Randomization
 from lockstep.core.types import Array, Key, Position, Shape
 from lockstep.estimators.subsample import Subsample
-from lockstep.ratios.bound_check import is_asymmetric, is_broken, is_usable, require_bound, watched_row
+from lockstep.ratios.bound_check import (
+    is_asymmetric,
+    is_broken,
+    is_usable,
+    require_bound,
+    require_few_rows,
+    watched_row,
+)
 from lockstep.subsampling.rows import draw_indices
 from lockstep.subsampling.surrogates import Taylor
 
@@ -73,8 +80,7 @@ class Minibatch(Randomization):
 
     def log_weight(self, x: Kept, position: Position, candidate: Position) -> Array:
         total, size = self.cumulative[-1], self.distance(x.position, x.candidate)
-        extra = self.chi * (total * size) ** 2
-        rate = extra + total * size
+        extra, rate = self.chi * (total * size) ** 2, self.rate(size)
         is_known = is_usable(size, rate)
 
         def terms(arrivals: Arrivals) -> Array:
@@ -105,6 +111,13 @@ class Minibatch(Randomization):
     def require_start(self, noise: Process, position: Position, candidates: Position) -> None:
         """Refuse a bound that does not hold between the position and some candidates."""
         require_bound(self, position, candidates, is_two_way=True)
+        sizes = jax.vmap(self.distance, in_axes=(None, 0))(position, candidates)
+        require_few_rows(jax.vmap(self.rate)(sizes), self.estimator.rows.size, "tunamh")
+
+    def rate(self, size: Array) -> Array:
+        """λ + CM, how many rows an update draws on average."""
+        mass = self.cumulative[-1] * size
+        return self.chi * mass**2 + mass
 
     def sum_over_arrivals(self, process: Process, rate: Array, terms: Any) -> Array:
         """The sum of ``terms(arrivals)`` over all arrivals up to the time ``rate``."""
@@ -165,7 +178,7 @@ class PoissonProduct(Evaluation):
     def __call__(self, noise: Process, position: Position) -> Array:
         one, estimator = self.minibatch, self.minibatch.estimator
         size, total = one.distance(self.reference, position), one.cumulative[-1]
-        rate = 2 * total * size
+        rate = self.rate(size)
         is_known = is_usable(size, rate)
 
         def terms(arrivals: Arrivals) -> Array:
@@ -188,4 +201,11 @@ class PoissonProduct(Evaluation):
 
     def require_start(self, candidates: Position) -> None:
         """Refuse a bound that does not hold between the reference and some candidates."""
-        require_bound(self.minibatch, self.reference, candidates, is_two_way=False)
+        one = self.minibatch
+        require_bound(one, self.reference, candidates, is_two_way=False)
+        sizes = jax.vmap(one.distance, in_axes=(None, 0))(self.reference, candidates)
+        require_few_rows(self.rate(sizes), one.estimator.rows.size, "poisson_product")
+
+    def rate(self, size: Array) -> Array:
+        """λ = 2CM, how many rows an estimate draws on average."""
+        return 2 * self.minibatch.cumulative[-1] * size

@@ -34,11 +34,16 @@ def is_suspicious(column: str, value: Any) -> bool:
     return column.startswith("ess") and not value >= GOOD_ESS
 
 
+def stuck(run: Any) -> str | None:
+    """A sentence on the chain that stood in one state for longest, with the remedy; None if no chain sticks."""
+    stays = [stay for stay in longest_stays(run) if _is_stuck(stay, run)]
+    return _told(max(stays, key=lambda stay: stay.draws), len(stays), run, _remedy(run)) if stays else None
+
+
 def problems(run: Any, table: Any) -> list[str]:
     """What keeps the draws from being used, the worst first."""
-    stays = [stay for stay in longest_stays(run) if _is_stuck(stay, run)]
-    helps = run.about.get("remedy") or "take smaller steps"
-    said = [_told(max(stays, key=lambda stay: stay.draws), len(stays), run, helps)] if stays else []
+    sticks, helps = stuck(run), _remedy(run)
+    said = [] if sticks is None else [sticks]
     still = [label for label in table.index if np.isnan(table.loc[label, "ess_bulk"])]
     if still and run.draws >= 4:
         few = ", ".join(map(str, still[:4])) + (f" and {len(still) - 4} more" if len(still) > 4 else "")
@@ -56,7 +61,7 @@ def problems(run: Any, table: Any) -> list[str]:
     if value < GOOD_ESS:
         unconverged.append(f"the effective sample size is only {value:,.0f} (of {label}), fewer than {GOOD_ESS}")
     if unconverged:
-        said.append("; ".join([*unconverged, "the chains stick, see above" if stays else _advice(run, helps)]))
+        said.append("; ".join([*unconverged, "the chains stick, see above" if sticks else _advice(run, helps)]))
     return said
 
 
@@ -79,6 +84,10 @@ def longest_stays(run: Any) -> list[Stay]:
             draws = int(np.diff(np.concatenate([[0], arrivals, [run.draws]])).max())
             found.append(Stay(chain, draws, draws / run.draws, not arrivals.size))
     return found
+
+
+def _remedy(run: Any) -> str:
+    return run.about.get("remedy") or "take smaller steps"
 
 
 def _is_stuck(stay: Stay, run: Any) -> bool:

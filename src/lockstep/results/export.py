@@ -27,6 +27,24 @@ def to_netcdf(run: Any, path: Path) -> Path:
     return path
 
 
+def to_inferencedata(run: Any) -> Any:
+    """A run as an InferenceData of ArviZ before version 1, which does not take a DataTree."""
+    try:
+        import arviz
+    except ImportError:
+        raise ImportError(
+            "to_inferencedata needs arviz before version 1, which is not installed; arviz-stats, arviz-plots and arviz "
+            "from version 1 on take run.to_datatree()"
+        ) from None
+    if int(arviz.__version__.split(".")[0]) >= 1:
+        raise TypeError(
+            f"arviz {arviz.__version__} has no InferenceData: it takes run.to_datatree() as it is, as arviz-stats and "
+            f"arviz-plots do"
+        )
+    groups = {name: group.to_dataset() for name, group in run.to_datatree().children.items()}
+    return arviz.InferenceData(attrs=run.attributes, **groups)
+
+
 def to_zarr(run: Any, path: Path) -> Path:
     """Write a run as a Zarr store, a directory."""
     _require_package("zarr")

@@ -18,7 +18,7 @@ from lockstep.coupling.common_noise import Pair
 from lockstep.coupling.names import named_arrays
 from lockstep.engine.bad_ratios import infos
 from lockstep.results.columns import to_arrow, to_csv, to_dataframe, to_parquet
-from lockstep.results.export import to_netcdf, to_zarr
+from lockstep.results.export import to_inferencedata, to_netcdf, to_zarr
 from lockstep.results.report import write_report
 from lockstep.results.summary import Summary, summarize
 
@@ -123,6 +123,10 @@ class Run:
         """Write the data frame as an Arrow file (needs ``pip install lockstep-mcmc[export]``)."""
         return to_arrow(self, path_of(path, "path"))
 
+    def to_inferencedata(self) -> Any:
+        """The run as an InferenceData, for ArviZ before version 1; from then on ArviZ takes ``to_datatree()``."""
+        return to_inferencedata(self)
+
     def to_netcdf(self, path: str | PathLike[str]) -> Path:
         """Write the run as a netCDF file, which ArviZ, xarray and R can read."""
         return to_netcdf(self, path_of(path, "path"))
@@ -131,9 +135,14 @@ class Run:
         """Write the run as a Zarr store (needs ``pip install lockstep-mcmc[export]``)."""
         return to_zarr(self, path_of(path, "path"))
 
-    def summary(self) -> Summary:
-        """Means, standard deviations, ESS and R-hat of every component, and whether the kernel is exact."""
-        return summarize(self)
+    def summary(self, round_to: int | str = "auto") -> Summary:
+        """Means, standard deviations, ESS and R-hat of every component, and whether the kernel is exact.
+
+        ``round_to`` is about what is printed, as in ArviZ: ``"auto"``, the digits that the Monte Carlo error gives a
+        meaning to; a number of decimals; ``"4g"``, so many significant digits; ``"none"``. The ``table`` of the summary
+        holds the numbers in full.
+        """
+        return summarize(self, round_to)
 
     def report(self, path: Any) -> Any:
         """Write a self-contained HTML page about the run, and return its path; in a directory, ``report.html``."""

@@ -11,7 +11,7 @@ from lockstep.coupling.common_noise import CoupledInfo, ShadowedInfo
 from lockstep.engine.bad_ratios import infos, told_of_bad, told_of_broken
 from lockstep.engine.totals import failed_sentence
 from lockstep.results.convergence import good_news, problems
-from lockstep.results.table import table_of, written
+from lockstep.results.table import require_rounding, table_of, written
 from lockstep.separation.predict import predict
 from lockstep.separation.sentences import sentences
 
@@ -28,13 +28,15 @@ class Summary:
     table: Any
     findings: tuple[str, ...]
     prediction: Any = None
+    round_to: int | str = "auto"
 
     def __repr__(self) -> str:
-        return "\n".join([written(self.table).to_string(), *self.findings])
+        return "\n".join([written(self.table, self.round_to).to_string(), *self.findings])
 
 
-def summarize(run: Any) -> Summary:
+def summarize(run: Any, round_to: int | str = "auto") -> Summary:
     """The summary of a run."""
+    require_rounding(round_to)
     table = table_of(run)
     legs = list(infos(run.info))
     findings = [told for leg in legs for tell in (told_of_broken, told_of_bad) if (told := tell(leg, run.thin))]
@@ -47,7 +49,7 @@ def summarize(run: Any) -> Summary:
     findings += [sentence, *run.changes, *good_news(table), *(told for told in (run.until, run.began) if told)]
     updates = run.chains * run.draws * run.thin
     findings.append(f"acceptance {run.acceptance:.3f} over {updates:,} updates of {run.chains} chains")
-    return Summary(table, tuple(findings), prediction)
+    return Summary(table, tuple(findings), prediction, round_to)
 
 
 def _failed(run: Any) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from lockstep.coupling.names import components
 
 LOCATIONS = ("mean", "median", "eti", "hdi")  # in units of a component, known up to the error of its mean
 WITHHELD = "-"
+SIGNIFICANT = re.compile(r"(?:[1-9]|1[0-7])g")
 
 
 def table_of(run: Any) -> Any:
@@ -28,12 +30,37 @@ def table_of(run: Any) -> Any:
     return table
 
 
-def written(table: Any) -> Any:
-    """The table as text: as many digits as the Monte Carlo error, or else the standard deviation, gives meaning to."""
+def require_rounding(round_to: Any) -> None:
+    """Refuse what is no way to round."""
+    is_decimals = isinstance(round_to, int) and not isinstance(round_to, bool) and 0 <= round_to <= 20
+    is_named = isinstance(round_to, str) and (round_to in ("auto", "none") or SIGNIFICANT.fullmatch(round_to))
+    if not (is_decimals or is_named):
+        raise ValueError(
+            f'round_to is {round_to!r}; it must be "auto", a number of decimals such as 3, of significant digits such '
+            f'as "4g", or "none"'
+        )
+
+
+def written(table: Any, round_to: int | str = "auto") -> Any:
+    """The table as text: as many digits as the Monte Carlo error, or else the standard deviation, gives meaning to.
+
+    Or as many as ``round_to`` says.
+    """
     shown = table.astype(object)
     for label, row in table.iterrows():
-        shown.loc[label] = [number(column, value, row) for column, value in row.items()]
+        shown.loc[label] = [
+            number(column, value, row) if round_to == "auto" else _rounded(value, round_to)
+            for column, value in row.items()
+        ]
     return shown
+
+
+def _rounded(value: float, round_to: int | str) -> str:
+    if math.isnan(value):
+        return WITHHELD
+    if isinstance(round_to, int):
+        return f"{value:.{round_to}f}"
+    return repr(float(value)) if round_to == "none" else f"{value:.{round_to}}"
 
 
 def number(column: str, value: float, row: Any) -> str:

@@ -10,12 +10,14 @@ from lockstep.chains.interrupt import stopped
 from lockstep.chains.outcome import Outcome
 from lockstep.chains.prepare import make_task
 from lockstep.chains.session import run_chains
+from lockstep.chains.starts import warn_of_many_starts
 from lockstep.chains.task import Task
 from lockstep.chains.until import Criterion
 from lockstep.core.precision import canonical, double_precision
 from lockstep.core.warnings import warn
 from lockstep.engine.bad_ratios import warn_of_ratios
 from lockstep.lagged.warmup import is_coupled, with_coupled_warmup
+from lockstep.results.convergence import stuck
 from lockstep.results.run import Run
 from lockstep.storage.directory import changes_in
 
@@ -113,6 +115,7 @@ def sample(
     try:
         is_measured = is_coupled(warmup, adapt)
         counted: Any = 0 if is_measured else warmup
+        warn_of_many_starts(initial, chains)
         task = make_task(
             kernel, initial, draws, chains, seed, counted, thin, directory, adapt, progress, changed, on_error, until
         )
@@ -154,6 +157,9 @@ def finished(task: Task, outcome: Outcome) -> Run:
     assert run is not None
     if outcome.until is not None and not outcome.until.is_met:
         warn(str(outcome.until))
+    sticks = stuck(run)
+    if sticks is not None and run.acceptance > 0:  # of a run that accepted nothing there is a warning of its own
+        warn(sticks)
     with double_precision():
         compiled = canonical(task.kernel, "kernel")
         bad_in_warmup = outcome.totals.bad_in_warmup + task.learning.bad

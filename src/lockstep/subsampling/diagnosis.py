@@ -14,13 +14,13 @@ from lockstep.core.arguments import real_numbers
 from lockstep.core.flat import require_floating, size, unflatten
 from lockstep.core.precision import canonical, double_precision
 from lockstep.core.proposal import Proposal
-from lockstep.core.types import Array, Position
+from lockstep.core.types import Array, Key, Position
 from lockstep.proposals.independent import Candidate
 from lockstep.subsampling.rows import draw_indices
 
 DRAWS = 1024
 ROWS = 1024
-HIGH_SHAPE = 0.7  # of the Pareto tail of the weights: beyond it, averages with them cannot be trusted
+HIGH_SHAPE = 0.5  # of the Pareto tail of the weights: beyond it they have no variance, and chains miss the tail
 LOW_ACCEPTANCE = 0.5
 
 
@@ -38,7 +38,7 @@ class Diagnosis(NamedTuple):
     """What candidates from a proposal meet, found on a fixed sample of draws and rows.
 
     ``acceptance`` is the expected acceptance of the exact chain with this proposal. ``shape`` is the shape parameter k
-    of the Pareto tail of the weights target/proposal (by ArviZ): above 0.7 the proposal misses a tail of the target;
+    of the Pareto tail of the weights target/proposal (by ArviZ): above 0.5 the proposal misses a tail of the target;
     NaN for proposals that are not independent. ``variance`` is that of an estimate of D from *one* row, at the 90 %
     quantile over pairs of draws: that of m rows is m times smaller.
     """
@@ -85,26 +85,46 @@ def diagnose(estimator: Any, proposal: Any, start: Position, mean: Array, factor
                 f"mean has shape {mean.shape} and factor {factor.shape}, but start holds {size(start)} numbers; give "
                 f"the normal approximation of the posterior, a vector and a square matrix, such as those of find_mode"
             )
-        z = jr.normal(key_draws, (DRAWS, len(mean)), float)
-        draws = unflatten(mean + z @ factor.T, start, (DRAWS,))
         if estimator.rows.size <= ROWS:
             rows = estimator.rows.block(0, estimator.rows.size)
         else:
             rows = estimator.rows.take(draw_indices(key_rows, estimator.rows.size, None, (ROWS,)))
-        noise = proposal.noise(key_noise, jax.tree.map(lambda leaf: leaf[0], draws), (DRAWS,))
-        candidates, log_q = jax.vmap(proposal)(noise, draws)
-        old, new = (np.asarray(_log_targets(estimator, rows, positions)) for positions in (draws, candidates))
-        spread = np.asarray(_variances(estimator, rows, draws, candidates))
-        log_ratio = np.asarray(log_q) + new - old
+        found = _looked_at(estimator, proposal, start, mean, factor, rows, key_draws, key_noise)
+        z, log_q, old, new, spread, log_density = (np.asarray(one) for one in found)
+        log_ratio = log_q + new - old
         accepted = np.where(log_ratio < np.inf, np.exp(np.minimum(log_ratio, 0.0)), 0.0)
         # The draws come from the approximation: weigh them towards the posterior.
-        log_weight = old + 0.5 * np.sum(np.asarray(z) ** 2, axis=1)
+        log_weight = old + 0.5 * np.sum(z**2, axis=1)
         weight = np.exp(log_weight - np.max(log_weight))
-        shape = _tail(new - np.asarray(noise.log_density)) if isinstance(noise, Candidate) else np.nan
+        shape = np.nan if np.isnan(log_density).all() else _tail(new - log_density)
     return Diagnosis(float(weight @ accepted / weight.sum()), shape, float(np.quantile(spread, 0.9)))
 
 
 @jax.jit
+def _looked_at(
+    estimator: Any,
+    proposal: Any,
+    start: Position,
+    mean: Array,
+    factor: Array,
+    rows: Any,
+    key_draws: Key,
+    key_noise: Key,
+) -> tuple[Array, ...]:
+    """Normal numbers of the draws, log proposal ratios, log targets at draws and candidates, variances, log densities.
+
+    The log density of independent candidates; NaN if they are not independent.
+    """
+    z = jr.normal(key_draws, (DRAWS, len(mean)), float)
+    draws = unflatten(mean + z @ factor.T, start, (DRAWS,))
+    noise = proposal.noise(key_noise, jax.tree.map(lambda leaf: leaf[0], draws), (DRAWS,))
+    candidates, log_q = jax.vmap(proposal)(noise, draws)
+    both = jax.tree.map(lambda *leaves: jnp.concatenate(leaves), draws, candidates)
+    old, new = jnp.split(_log_targets(estimator, rows, both), 2)
+    log_density = noise.log_density if isinstance(noise, Candidate) else jnp.full(DRAWS, jnp.nan)
+    return z, log_q, old, new, _variances(estimator, rows, draws, candidates), log_density
+
+
 def _variances(estimator: Any, rows: Any, draws: Any, candidates: Any) -> Array:
     """The variance of N times the difference of remainders over the rows, at pairs of positions."""
 
@@ -117,7 +137,6 @@ def _variances(estimator: Any, rows: Any, draws: Any, candidates: Any) -> Array:
     return jax.lax.map(lambda pair: one(*pair), (draws, candidates))
 
 
-@jax.jit
 def _log_targets(estimator: Any, rows: Any, positions: Any) -> Array:
     def one(position: Position) -> Array:
         remainders = jax.vmap(lambda row: estimator.remainder(position, row))(rows)

@@ -1,28 +1,32 @@
-"""The mode of a posterior, and the normal (Laplace) approximation there: SciPy's Newton method on sums of rows."""
+"""The mode of a posterior, and the normal (Laplace) approximation there."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lockstep.core.flat import flatten, require_floating, size, unflatten
+from lockstep.core.flat import flatten, require_floating, unflatten
 from lockstep.core.precision import canonical, double_precision
-from lockstep.core.progress import Progress
 from lockstep.core.trees import describe
 from lockstep.core.types import Array, Position
 from lockstep.host.functions import Scalar, wrapped
+from lockstep.subsampling.objective import Objective, covariance_factor
 from lockstep.subsampling.prior import prior_of, require_order
 from lockstep.subsampling.rows import Rows, as_rows
-from lockstep.subsampling.sums import Sums, all_values, block_derivatives, block_length, derivatives, require_row_values
+from lockstep.subsampling.sums import Sums, all_values
 
 FIRST_ROWS = 2**15  # enough for a start that is a few steps from the mode
-NEAR_ENOUGH = 0.05  # of a posterior standard deviation
-MOST_PASSES = 200
+OTHER_STARTS = 4
 FAR = 10.0  # standard deviations
 LEAST_FALL = 1.0  # of the log posterior, that far away
+
+
+class NoMode(ValueError):
+    """A search has found no mode."""
 
 
 class Mode(NamedTuple):
@@ -39,84 +43,6 @@ class Mode(NamedTuple):
     factor: Array
     height: float
     passes: int
-
-
-class Objective:
-    """Minus the log posterior as a function of whitened coordinates; each evaluation is one pass over the rows."""
-
-    def __init__(
-        self, log_prior: Any, log_likelihood: Any, rows: Rows, like: Position, total: int, show: bool | None
-    ) -> None:
-        self.log_prior, self.log_likelihood, self.rows, self.like = log_prior, log_likelihood, rows, like
-        self.weight, self.show, self.passes = total / rows.size, show, 0
-        self.center, self.factor = np.zeros(size(like)), np.eye(size(like))
-        self.cache: dict[bytes, tuple[Sums, Sums]] = {}
-
-    def at(self, u: Any) -> tuple[Sums, Sums]:
-        """Sums of the likelihood, and with the prior added."""
-        key = np.asarray(u).tobytes()
-        if key not in self.cache:
-            self.cache = {**dict(list(self.cache.items())[-2:]), key: self._pass(self.center + self.factor @ u)}
-        return self.cache[key]
-
-    def _pass(self, vector: Any) -> tuple[Sums, Sums]:
-        vector, self.passes = jnp.asarray(vector), self.passes + 1
-        length = block_length(self.rows, len(vector))
-        likelihood = Sums(*(np.zeros(()),) * 3)
-        with Progress(self.rows.size, f"mode: pass {self.passes} over the data", self.show) as shown:
-            for start, block in self.rows.blocks(length):
-                part = Sums(*map(np.asarray, block_derivatives(self.log_likelihood, block, vector, self.like)))
-                if not np.isfinite(part.value) and self.passes == 1:
-                    require_row_values(self.log_likelihood, start, block, vector, self.like)
-                likelihood = likelihood + part
-                shown.update(min(start + length, self.rows.size))
-        likelihood = likelihood * self.weight
-        prior = _prior_derivatives(self.log_prior, vector, self.like)
-        if not np.isfinite(prior.value) and self.passes == 1:
-            where = describe(unflatten(np.asarray(vector), self.like))
-            raise ValueError(
-                f"log_prior returned {prior.value} at {where}, where the search for the mode begins; give initial=... "
-                f"inside the support"
-            )
-        return likelihood, likelihood + Sums(*map(np.asarray, prior))
-
-    def minimize(self, radius: float, tolerance: float) -> Array:
-        """SciPy's trust-region Newton method from the origin of the whitened coordinates."""
-        from scipy.optimize import minimize
-
-        def value(u: Any) -> float:
-            found = -float(self.at(u)[1].value)
-            return found if np.isfinite(found) else np.inf
-
-        found = minimize(
-            value,
-            np.zeros(len(self.center)),
-            method="trust-exact",
-            jac=lambda u: -self.factor.T @ self.at(u)[1].gradient,
-            hess=lambda u: -self.factor.T @ self.at(u)[1].hessian @ self.factor,
-            options={
-                "initial_trust_radius": radius,
-                "max_trust_radius": 1e6 * radius,
-                "gtol": tolerance,
-                "maxiter": MOST_PASSES,
-            },
-        )
-        return found.x
-
-    def search(self) -> None:
-        """Find the minimum: first in the user's coordinates, then in units of posterior standard deviations."""
-        self.move_to(np.zeros(len(self.center)))
-        self.move_to(self.minimize(1.0, NEAR_ENOUGH))
-        self.move_to(self.minimize(1.0, NEAR_ENOUGH))
-
-    def move_to(self, u: Any) -> None:
-        """Make a point the new origin, and its Hessian the new unit of length where it is one."""
-        _, posterior = self.at(u)
-        center = self.center + self.factor @ np.asarray(u)
-        factor = covariance_factor(-posterior.hessian)
-        if factor is not None:
-            self.factor = factor
-        self.center, self.cache = center, {np.zeros(len(center)).tobytes(): self.at(u)}
 
 
 def find_mode(log_prior: Any, log_likelihood: Any, data: Any, initial: Position, progress: bool | None = None) -> Mode:
@@ -146,15 +72,41 @@ def find_mode(log_prior: Any, log_likelihood: Any, data: Any, initial: Position,
             raise ValueError(f"initial is {describe(like)}; give finite numbers, at which to begin the search")
         likelihood = canonical(wrapped(Scalar, log_likelihood, "log_likelihood"), "log_likelihood")
         prior = canonical(prior_of(log_prior), "log_prior")
-        objective = Objective(prior, likelihood, rows, like, rows.size, progress)
-        objective.center = np.asarray(flatten(like, np), float)
-        if rows.size > 2 * FIRST_ROWS:
-            first = Objective(prior, likelihood, some_rows(rows, FIRST_ROWS), like, rows.size, False)
-            first.center = objective.center
-            first.search()
-            objective.center, objective.factor = first.center, first.factor
-        objective.search()
-        return _laplace(objective)
+        few = some_rows(rows, FIRST_ROWS) if rows.size > 2 * FIRST_ROWS else rows
+        start = np.asarray(flatten(like, np), float)
+
+        def placed(rows_seen: Rows, center: Array, shown: bool | None = False) -> Objective:
+            objective = Objective(prior, likelihood, rows_seen, like, rows.size, shown)
+            objective.center = center
+            return objective
+
+        def from_few(center: Array) -> Mode:
+            objective = placed(rows, center, progress)
+            if few is not rows:
+                first = placed(few, center)
+                first.search()
+                objective.center, objective.factor = first.center, first.factor
+            objective.search()
+            return _laplace(objective)
+
+        try:
+            return from_few(start)
+        except NoMode as failure:
+            for other in _other_starts(start):
+                with suppress(
+                    ValueError, np.linalg.LinAlgError
+                ):  # outside of the support, or no mode from there either
+                    found = placed(few, other)
+                    found.search()
+                    if found.is_at_mode:
+                        return from_few(found.center)
+            raise failure
+
+
+def _other_starts(start: Array) -> Array:
+    """Beside a start from which no mode was found: near it (it may have been a saddle), and farther away."""
+    steps = np.random.default_rng(0).normal(size=(OTHER_STARTS, len(start)))
+    return start + np.geomspace(0.1, 3.0, OTHER_STARTS)[:, None] * steps
 
 
 def some_rows(rows: Rows, count: int) -> Rows:
@@ -171,10 +123,10 @@ def _laplace(objective: Objective) -> Mode:
     factor = covariance_factor(-posterior.hessian)
     if factor is None:
         eigenvalues, vectors = np.linalg.eigh(-posterior.hessian)
-        raise ValueError(_improper(objective, vectors[:, 0], f"its curvature there is {eigenvalues[0]:.3g}"))
+        raise NoMode(_improper(objective, vectors[:, 0], f"its curvature there is {eigenvalues[0]:.3g}"))
     step = factor @ (factor.T @ posterior.gradient)
-    if not np.linalg.norm(factor.T @ posterior.gradient) < 1.0:
-        raise ValueError(
+    if not objective.is_at_mode:
+        raise NoMode(
             f"the search for the mode ended after {objective.passes} passes without finding it; begin elsewhere with "
             f"initial=..., or give log_prior (an improper posterior may have no mode)"
         )
@@ -201,7 +153,7 @@ def _require_fall(objective: Objective, factor: Array) -> None:
     fall = (values + np.asarray(prior))[0] - (values + np.asarray(prior))[1:]
     if np.nanmin(np.where(np.isnan(fall), np.inf, fall)) < LEAST_FALL:
         sign = 1.0 if np.argmin(fall) == 0 else -1.0
-        raise ValueError(
+        raise NoMode(
             _improper(objective, sign * left[:, 0], f"{FAR:.0f} standard deviations on it is lower by {min(fall):.3g}")
         )
 
@@ -211,20 +163,8 @@ def _improper(objective: Objective, direction: Array, what: str) -> str:
     along = describe(unflatten(np.round(direction, 3), objective.like))
     return (
         f"the log posterior has no proper maximum: from {where} it does not fall off in the direction {along} "
-        f"({what}). The data may be separable, or a parameter not identified: give a proper log_prior=..."
+        f"({what}). The data may be separable, or a parameter not identified: give a proper log_prior=.... Or the "
+        f"density has a peak without a top, as that of a hierarchical model where its scale goes to 0: write the "
+        f"effects as mean + scale * z with standard normal z, or do without a mode: ls.standard with ls.RandomWalk and "
+        f"adapt=True"
     )
-
-
-def covariance_factor(precision: Array) -> Array | None:
-    """The lower Cholesky factor of the inverse of a matrix; None if the matrix is not positive definite."""
-    if not np.all(np.isfinite(precision)):
-        return None
-    eigenvalues, vectors = np.linalg.eigh((precision + precision.T) / 2)
-    if eigenvalues[0] <= 1e-13 * abs(eigenvalues[-1]) or eigenvalues[0] <= 0:
-        return None
-    return np.linalg.cholesky((vectors / eigenvalues) @ vectors.T)
-
-
-@jax.jit
-def _prior_derivatives(log_prior: Any, vector: Array, like: Position) -> Sums:
-    return derivatives(log_prior, vector, like)

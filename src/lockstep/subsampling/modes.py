@@ -10,7 +10,8 @@ import numpy as np
 from lockstep.core.flat import unflatten
 from lockstep.core.precision import canonical, double_precision
 from lockstep.proposals.mixtures import StudentMixture
-from lockstep.subsampling.mode import Mode, Objective, find_mode, some_rows
+from lockstep.subsampling.mode import Mode, find_mode, some_rows
+from lockstep.subsampling.objective import Objective
 from lockstep.subsampling.rows import Rows
 
 STARTS = 4  # besides the mirrored mode

@@ -13,7 +13,9 @@ from lockstep.subsampling.diagnosis import Diagnosis, diagnose
 from lockstep.subsampling.mode import Mode
 from lockstep.subsampling.modes import around, other_modes
 
+SHORT = 0.3  # of a step of Crank and Nicolson: it remembers where it was for 20 accepted updates and more
 STEPS = (0.5, 0.25, 0.1)
+DEGREES = (5.0, 2.0)  # of a Student proposal: heavier tails if those of the first do not hold
 NAMES = ("normal", "student", "crank_nicolson")
 
 
@@ -28,6 +30,11 @@ def check_proposal(proposal: Any) -> str | None:
     return None
 
 
+def is_short(proposal: Any) -> bool:
+    """Whether only short steps would do: the posterior is then far from normal, whatever they accept."""
+    return isinstance(proposal, CrankNicolson) and proposal.step < SHORT
+
+
 def choose_proposal(proposal: Any, name: str | None, estimator: Any, mode: Mode) -> tuple[Any, Diagnosis]:
     """The proposal that was asked for, or the first that serves, and what its candidates will meet.
 
@@ -36,7 +43,7 @@ def choose_proposal(proposal: Any, name: str | None, estimator: Any, mode: Mode)
     """
     ready: dict[str, list[Any]] = {
         "normal": [IndependentNormal(mode.mean, mode.factor, order=LEAVES)],
-        "student": [IndependentStudent(mode.mean, mode.factor, order=LEAVES)],
+        "student": [IndependentStudent(mode.mean, mode.factor, degrees, LEAVES) for degrees in DEGREES],
         "crank_nicolson": [CrankNicolson(mode.mean, mode.factor, step, LEAVES) for step in STEPS],
     }
     if proposal is None and name is None:

@@ -74,14 +74,19 @@ class Rows(Settled):
 
     def block(self, start: int, stop: int) -> Any:
         """Consecutive rows, floats in double precision."""
-        source = self.arrays if self.files is None else self.files.arrays
+        # As NumPy arrays, of which a part is no program to be compiled.
+        source = jax.tree.map(np.asarray, self.arrays) if self.files is None else self.files.arrays
         with double_precision():
             return jax.tree.map(lambda leaf: jnp.asarray(leaf[start:stop], _wide(leaf.dtype)), source)
 
-    def blocks(self, length: int) -> Iterator[tuple[int, Any]]:
-        """All rows in blocks of a length, each with the number of its first row; the last one may be shorter."""
+    def blocks(self, length: int) -> Iterator[tuple[int, int, Any]]:
+        """All rows in blocks of one length: the number of the first row, how many to skip, and the block.
+
+        The last block begins earlier than where the one before it ended, so that one program does for all of them.
+        """
         for start in range(0, self.size, length):
-            yield start, self.block(start, min(start + length, self.size))
+            first = max(0, min(start, self.size - length))
+            yield first, start - first, self.block(first, min(first + length, self.size))
 
     @property
     def bytes_per_row(self) -> int:

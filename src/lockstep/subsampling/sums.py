@@ -30,7 +30,7 @@ class Sums(NamedTuple):
 
 
 def block_length(rows: Rows, dimension: int) -> int:
-    """How many rows at once: bounded memory, one compiled program for all blocks but perhaps the last."""
+    """How many rows at once: bounded memory, one compiled program for all blocks."""
     return min(rows.size, max(64, MOST_NUMBERS // max(dimension, rows.bytes_per_row // 8, 1)))
 
 
@@ -45,30 +45,34 @@ def derivatives(function: Any, vector: Array, like: Position) -> Sums:
 
 
 @jax.jit
-def block_derivatives(log_likelihood: Any, block: Any, vector: Array, like: Position) -> Sums:
-    """The sum over a block, with its derivatives."""
+def block_derivatives(log_likelihood: Any, block: Any, skipped: int, vector: Array, like: Position) -> Sums:
+    """The sum over a block without its first rows, with its derivatives."""
 
     def total(position: Position) -> Array:
-        return jnp.sum(jax.vmap(log_likelihood, in_axes=(None, 0))(position, block))
+        return _sum(jax.vmap(log_likelihood, in_axes=(None, 0))(position, block), skipped)
 
     return derivatives(total, vector, like)
 
 
 @jax.jit
-def block_values(log_likelihood: Any, block: Any, vectors: Array, like: Position) -> Array:
-    """The sum over a block at several flat positions."""
+def block_values(log_likelihood: Any, block: Any, skipped: int, vectors: Array, like: Position) -> Array:
+    """The sum over a block without its first rows, at several flat positions."""
 
     def total(vector: Array) -> Array:
-        return jnp.sum(jax.vmap(log_likelihood, in_axes=(None, 0))(unflatten(vector, like), block))
+        return _sum(jax.vmap(log_likelihood, in_axes=(None, 0))(unflatten(vector, like), block), skipped)
 
     return jax.lax.map(total, vectors)
+
+
+def _sum(values: Array, skipped: int) -> Array:
+    return jnp.sum(jnp.where(jnp.arange(len(values)) >= skipped, values, 0.0))
 
 
 def all_values(log_likelihood: Any, rows: Rows, vectors: Array, like: Position) -> np.ndarray:
     """The log likelihood of all rows at several flat positions, in one pass."""
     total = np.zeros(len(vectors))
-    for _, block in rows.blocks(block_length(rows, vectors.shape[1])):
-        total += np.asarray(block_values(log_likelihood, block, vectors, like))
+    for _, skipped, block in rows.blocks(block_length(rows, vectors.shape[1])):
+        total += np.asarray(block_values(log_likelihood, block, skipped, vectors, like))
     return total
 
 
