@@ -122,7 +122,7 @@ def test_a_failed_batch_of_one_thread_never_becomes_a_number(tmp_path, monkeypat
             return ls.sample(kernel, 0.0, 300, 4, seed=3, directory=directory, executor=pool, progress=False)
 
     expected = run().positions
-    for attempt in range(10):
+    for attempt in range(4):
         monkeypatch.setenv("LOCKSTEP_TEST_FAILS", "yes")
         with pytest.raises(ValueError, match="not today"):
             run(tmp_path / str(attempt))

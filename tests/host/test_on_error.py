@@ -83,7 +83,7 @@ def test_of_a_batch_all_chains_stay_where_they_are():
     assert int(rejected.sum()) == run.failed and run.positions.max() <= BOUND and run.info.is_valid.all()
     assert not run.info.is_accepted[rejected].any() and run.info.is_accepted.any()
     # Both chains keep the restricted normal law: a chain stays for the other one's candidate, never for its own value.
-    long = sampled(kernel, draws=6000, on_error="reject").positions
+    long = sampled(kernel, draws=2000, on_error="reject").positions
     truth = -np.exp(-0.5) / np.sqrt(2 * np.pi) / 0.8413447460685429
     assert abs(long.mean() - truth) < 0.12
 

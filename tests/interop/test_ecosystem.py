@@ -32,7 +32,10 @@ def test_functions_of_arviz(tree):
     assert (arviz_stats.rhat(tree)["a"] < 1.05).all()
 
 
-@pytest.mark.parametrize("name", ["plot_trace", "plot_dist", "plot_rank", "plot_autocorr", "plot_ess_evolution"])
+@pytest.mark.parametrize(
+    "name",
+    ["plot_trace", "plot_dist", "plot_autocorr", "plot_ess_evolution", pytest.param("plot_rank", marks=pytest.mark.study)],
+)
 def test_plots_of_arviz(tree, name, tmp_path):
     matplotlib.use("agg")
     plots = pytest.importorskip("arviz_plots")
@@ -98,7 +101,7 @@ def test_a_particle_filter_as_a_black_box():
     """The pseudo-marginal posterior of ρ is that of the Kalman filter, and depends on the seed alone."""
     seen = observations()
     kernel = ls.pseudo_marginal(ls.blackbox(particle_filter(seen)), ls.RandomWalk(0.5))
-    run = ls.sample(kernel, 0.5, draws=500, chains=4, warmup=20, seed=1)
+    run = ls.sample(kernel, 0.5, draws=300, chains=4, warmup=20, seed=1)
     grid = np.linspace(-0.999, 0.999, 2001)
     weights = np.exp([kalman(rho, seen) for rho in grid])
     weights /= weights.sum()

@@ -73,6 +73,7 @@ def deviations(name, count, rule):
     return stationary(np.mean(matrices, axis=0)) - target, batches.std(axis=0, ddof=1) / np.sqrt(BATCHES)
 
 
+@pytest.mark.optimized
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize(
     ("name", "count"),
@@ -85,6 +86,7 @@ def test_table_of_total_variations(name, count, rule):
     assert error.sum() / 2 < 1.5e-4
 
 
+@pytest.mark.optimized
 def test_the_corrected_error_falls_as_the_square_of_m():
     (eight, _), (thirty_two, error) = (deviations("inverse", count, "corrected") for count in (8, 32))
     ratio = np.abs(eight).sum() / np.abs(thirty_two).sum()
@@ -92,6 +94,7 @@ def test_the_corrected_error_falls_as_the_square_of_m():
     assert np.abs(thirty_two).sum() > error.sum()
 
 
+@pytest.mark.optimized
 def test_corrected_is_naive_for_the_log_of_an_unbiased_ratio():
     naive, corrected = (deviations("logarithm", 8, rule)[0] for rule in ("naive", "corrected"))
     assert np.array_equal(naive, corrected)

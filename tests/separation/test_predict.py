@@ -50,10 +50,7 @@ def check(target, proposal, family, m, sigma, tolerance):
 
 @pytest.mark.parametrize(
     "target, index, family, m, sigma, tolerance",
-    [
-        ("normal", 1, "exponential", 24, 1.0, 0.10),
-        ("mixture", 2, "lognormal", 32, 0.8, 0.25),
-    ],
+    [("normal", 1, "exponential", 24, 1.0, 0.10)],
 )
 def test_predicted_return_times(target, index, family, m, sigma, tolerance):
     check(target, PROPOSALS[target][index], family, m, sigma, tolerance)

@@ -8,7 +8,7 @@ from os import PathLike
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import stats
+from scipy.special import betaincinv, ndtri
 
 from lockstep.core.adopt import adopted
 from lockstep.core.arguments import MOST_SEED, flag, path_of, whole
@@ -111,9 +111,9 @@ class Convergence:
             return Bound(nothing, nothing, nothing)
         count = values.shape[-1]
         mean = values.mean(axis=-1)
-        half = stats.norm.ppf((1 + CONFIDENCE) / 2) * values.std(axis=-1, ddof=1) / np.sqrt(count)
+        half = ndtri((1 + CONFIDENCE) / 2) * values.std(axis=-1, ddof=1) / np.sqrt(count)
         apart = (values > 0).sum(axis=-1)
-        share = stats.beta.ppf((1 + CONFIDENCE) / 2, apart + 1, np.maximum(count - apart, 1e-9))
+        share = betaincinv(apart + 1, np.maximum(count - apart, 1e-9), (1 + CONFIDENCE) / 2)
         typical = np.where(apart > 0, mean * count / np.maximum(apart, 1), 1.0 if most == 1.0 else np.nan)
         high = np.maximum(mean + half, share * typical)
         return Bound(np.minimum(mean, most), np.clip(mean - half, 0.0, most), np.minimum(high, most))

@@ -10,7 +10,7 @@ from typing import Any
 
 import jax
 import numpy as np
-from scipy import stats
+from scipy.special import stdtrit
 
 from lockstep.core.arguments import whole
 from lockstep.coupling.names import named_arrays
@@ -85,7 +85,7 @@ class Unbiased:
         """The ends of a confidence interval, each shaped as the function's value."""
         if not 0 < level < 1:
             raise ValueError(f"level is {level!r}; it must be above 0 and below 1")
-        times = stats.t.ppf((1 + level) / 2, self.pairs - 1)
+        times = stdtrit(self.pairs - 1, (1 + level) / 2)
         ends = [
             jax.tree.map(lambda mean, error: mean + sign * times * error, self.estimate, self.standard_error)  # noqa: B023
             for sign in (-1, 1)

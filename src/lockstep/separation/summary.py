@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from scipy import stats
+from scipy.special import gammaincinv
 
 from lockstep.core.arguments import require_run
 from lockstep.core.kernel import Kernel
@@ -244,8 +244,8 @@ def _inverse(mean: float, error: float) -> tuple[float, float]:
 def _poisson_interval(count: int, updates: int) -> tuple[float, float]:
     """Updates a mark, from an exact interval for the mean of a Poisson count."""
     tail = (1 - LEVEL) / 2
-    most = stats.chi2.ppf(1 - tail, 2 * count + 2) / 2
-    least = stats.chi2.ppf(tail, 2 * count) / 2 if count else 0.0
+    most = gammaincinv(count + 1, 1 - tail)
+    least = gammaincinv(count, tail) if count else 0.0
     return float(updates / most), float(updates / least) if least else np.inf
 
 
