@@ -4,7 +4,9 @@ Most tests run a program once on a few numbers: XLA works longer on making it fa
 optimizations and without the emitters of fusions, which only make programs fast, an update in a loop compiles in an
 eighth of the time and a single operation in half; one run that was measured then took three times as long. Numbers are
 not the same bits: of 5,000 arguments in double precision, elementary functions differed by up to 6e-16 of their value,
-an expression of several by 2e-14, and `gammaln` by 8e-12. No test may depend on that.
+an expression of several by 2e-14, and `gammaln` by 8e-12. No test may depend on that. Constants are not folded, which
+may take seconds for a program that runs once, and a program computes on one thread: the session has a worker for each
+processor, and threads that wait for others beside them cost as much as those that work.
 
 Both are read once, when JAX is imported, so a session has one way: tests with the marker ``optimized`` run in a
 session of their own, compiled as the programs of users are, and so do the studies (see the Makefile). Programs that a
@@ -15,7 +17,12 @@ import os
 
 VARIABLE = "LOCKSTEP_TEST_COMPILATION"
 WAYS = ("quick", "users")
-FLAGS = ("--xla_cpu_use_fusion_emitters=false", "--xla_cpu_parallel_codegen_split_count=1")
+FLAGS = (
+    "--xla_cpu_use_fusion_emitters=false",
+    "--xla_cpu_parallel_codegen_split_count=1",
+    "--xla_cpu_multi_thread_eigen=false",
+    "--xla_disable_hlo_passes=constant_folding",
+)
 
 
 def choose() -> None:

@@ -65,7 +65,7 @@ def sample(kernel, draws=DRAWS, initial=START, **options):
 
 GRID = {"scale": [0.7, 1.2], "seed": [3, 4]}
 SWEEP = {"draws": 40, "chains": 1, "thin": 500, "progress": False}
-LONG = {**SWEEP, "thin": 20_000}
+LONG = {**SWEEP, "thin": 10_000}
 
 
 def make(scale):

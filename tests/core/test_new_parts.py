@@ -156,7 +156,7 @@ def test_a_new_rule(name, tmp_path):
         kernel = ls.MetropolisHastings(WALK, ls.Estimated(make(), rule))
         runs.append(ls.sample(kernel, 0.0, draws=600, chains=4, seed=1))
         assert runs[-1].info.is_valid.all() and not runs[-1].info.is_violated.any()
-    predicted = ls.separation.predict(runs[0], calls=4000)
+    predicted = ls.separation.predict(runs[0], calls=2000)
     assert predicted.rule == name and predicted[name].rho > 0
     assert set(predicted.rules) == {"naive", "penalty", "penalty_series", "corrected", "two_sided", name}
     # It refuses more than the penalty method does, and is further from the exact chain.
@@ -167,7 +167,7 @@ def test_a_new_rule(name, tmp_path):
     summary = repr(runs[0].summary())
     assert "Timid" in repr(kernel) and "acceptance" in summary
     run = runs[0]
-    advice = ls.advise(noisy(), WALK, run, updates=1000, separations=20, calls=20_000, rules=[rule])
+    advice = ls.advise(noisy(), WALK, run, updates=1000, separations=20, calls=6000, rules=[rule])
     assert name in {option.rule for option in advice.options}
     lines = {line.get_label() for line in advice.figure().axes[0].get_lines()}
     assert name.replace("_", "-") in lines
@@ -234,7 +234,7 @@ def test_a_new_proposal(name):
     with pytest.raises(ValueError, match="too far for a hop"):
         ls.sample(kernel, 200.0, draws=10)
     naive = ls.sample(ls.naive(noisy(), HOPS[name](1.5)), 0.0, draws=600, chains=4, seed=1)
-    assert ls.separation.predict(naive, calls=4000)["corrected"].rho > 0
+    assert ls.separation.predict(naive, calls=2000)["corrected"].rho > 0
     pair = ls.sample(ls.Coupled(kernel, ls.naive(noisy(), HOPS[name](1.5))), 0.0, draws=50, chains=2, seed=1)
     assert pair.info.marks.shape == (2, 50)
 

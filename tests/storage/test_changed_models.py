@@ -647,12 +647,10 @@ def test_the_command_line_notices_imported_modules_and_data(tmp_path):
 
     write(1.0, 0.5)
     assert run(10).returncode == 0
-    write(2.0, 0.5)
+    write(2.0, 0.7)
     refused = run(20)
     assert refused.returncode == 3 and "neighbour.SCALE: 1.0 there, 2.0 here" in refused.stderr
-    write(1.0, 0.7)
-    refused = run(20)
-    assert refused.returncode == 3 and "DATA: [0.0, 0.5] there, [0.0, 0.7] here" in refused.stderr
+    assert "DATA: [0.0, 0.5] there, [0.0, 0.7] here" in refused.stderr
     assert run(20, "--changed", "maybe").returncode == 2
     accepted = run(20, "--changed", "accept")
     assert accepted.returncode == 0
