@@ -318,7 +318,7 @@ def test_process_pool(serial, long_swept, tmp_path):
     def local(theta):  # a function that no worker could import
         return -0.5 * jnp.sum(theta**2)
 
-    pool = ProcessPoolExecutor(2, multiprocessing.get_context("spawn"))
+    pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"))
     try:
         assert_same(sample(ls.standard(local, ls.RandomWalk(1.2)), executor=pool), serial)
         found = sweep_with_a_kill(pool, tmp_path)
@@ -353,7 +353,7 @@ def test_a_script_without_a_guard(tmp_path):
 
 def test_dask(serial, long_swept, tmp_path):
     distributed = pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
+    options = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
     with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
         found = sweep_with_a_kill(client.get_executor(), tmp_path)
         assert_same(sample(single(), executor=client.get_executor()), serial)

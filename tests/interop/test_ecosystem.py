@@ -34,7 +34,13 @@ def test_functions_of_arviz(tree):
 
 @pytest.mark.parametrize(
     "name",
-    ["plot_trace", "plot_dist", "plot_autocorr", "plot_ess_evolution", pytest.param("plot_rank", marks=pytest.mark.study)],
+    [
+        "plot_trace",
+        "plot_dist",
+        "plot_autocorr",
+        "plot_ess_evolution",
+        pytest.param("plot_rank", marks=pytest.mark.study),
+    ],
 )
 def test_plots_of_arviz(tree, name, tmp_path):
     matplotlib.use("agg")
