@@ -15,7 +15,7 @@ from lockstep.separation import resolution, scores
 from lockstep.separation.replicates import draw_replicates
 from lockstep.studies.nicholls2012 import model
 
-PAIRS = 200_000
+PAIRS, CALLS = 200_000, 8000
 LARGER = ((32, 296, 4506), (128, 1188, 34_900))
 
 
@@ -38,9 +38,9 @@ def check(target, proposal, family, m, sigma, tolerance):
     log_density, draw = TARGETS[target]
     difference = lambda here, there: log_density(there) - log_density(here)  # noqa: E731
     noisy = noise_laws.estimator(family, m, difference, sigma)
-    run = ls.sample(ls.corrected(noisy, proposal), draw, draws=20_000, chains=4, seed=1)
-    predicted = ls.separation.predict(run)
-    assert predicted.calls <= 0.1 * 4 * 20_000
+    run = ls.sample(ls.corrected(noisy, proposal), draw, draws=5000, chains=4, seed=1)
+    predicted = ls.separation.predict(run, calls=CALLS)
+    assert predicted.calls <= CALLS
     with jax.enable_x64(True):
         positions = np.asarray(jax.jit(jax.vmap(draw))(jr.split(jr.key(9), PAIRS)))
     exact = noise_laws.exact_rho(family, m, log_density, proposal, positions, sigma)
@@ -76,13 +76,13 @@ def test_predicted_return_times_everywhere(target, index, family, m, sigma, tole
 def test_kernel_discrepancy_of_the_papers_example(m, naive, least):
     """The table of section 3 of the mathematics, random walk with standard deviation 4."""
     noisy = noise_laws.estimator("inverse", m, model.difference)
-    run = ls.sample(ls.naive(noisy, model.RANDOM_WALK), model.draw_target, draws=40_000, chains=4, seed=2)
-    predicted = ls.separation.predict(run)
+    run = ls.sample(ls.naive(noisy, model.RANDOM_WALK), model.draw_target, draws=10_000, chains=4, seed=2)
+    predicted = ls.separation.predict(run, calls=2 * CALLS)
     assert predicted.rho == pytest.approx(naive, rel=0.1)
     assert predicted.least_rho == pytest.approx(naive, rel=0.1)
     assert predicted["corrected"].least_rho == pytest.approx(least, rel=0.25)
     assert predicted["corrected"].rho < predicted["corrected"].least_rho / 3
-    assert predicted.expected_separations == pytest.approx(160_000 / predicted.rho)
+    assert predicted.expected_separations == pytest.approx(40_000 / predicted.rho)
 
 
 def difference_of_squares(position, candidate):
@@ -94,7 +94,7 @@ def noisy_mean(draw, m=16, scale=lambda here, there: 1.0):
     return ls.estimators.mean(sample, m, draw)
 
 
-def naive_run(noisy, draws=10_000):
+def naive_run(noisy, draws=2000):
     return ls.sample(ls.naive(noisy, ls.RandomWalk(2.0)), 0.0, draws=draws, chains=4, seed=1)
 
 
@@ -135,7 +135,7 @@ def test_what_cannot_be_predicted_is_said(name):
     run = naive_run(UNTRUSTED[name])
     words = "heavy tails" if name == "Cauchy" else name
     with pytest.warns(ls.LockstepWarning, match=words):
-        predicted = ls.separation.predict(run)
+        predicted = ls.separation.predict(run, calls=4000)
     assert np.isnan(predicted.rho) and np.isnan(predicted.discrepancy)
     assert words in predicted.sentence() and words in repr(predicted)
     # Both sides together have the same variance either way: that rule can be judged.
@@ -145,7 +145,7 @@ def test_what_cannot_be_predicted_is_said(name):
 @pytest.mark.study
 def test_prediction_for_other_kernels():
     noisy = noisy_mean(lambda key, count: jr.normal(key, (count,)), 16)
-    run = naive_run(noisy)
+    run = naive_run(noisy, draws=10_000)
     alone = ls.separation.predict(run)
     # The same kernel given by hand: the run's own log ratios are then not known to be its own.
     other = ls.separation.predict(run, ls.naive(noisy, ls.RandomWalk(2.0)), pairs=512, replicates=16)
@@ -163,20 +163,20 @@ def test_a_known_variance_that_is_wrong_is_seen():
     """The prediction looks at the samples, not at the promise."""
     noisy = noisy_mean(lambda key, count: jr.normal(key, (count,)), 16)
     right, wrong = (ls.penalty(ls.estimators.known_variance(noisy, v), ls.RandomWalk(2.0)) for v in (1 / 16, 1 / 8))
-    run = ls.sample(right, 0.0, draws=10_000, chains=4, seed=1)
+    run = ls.sample(right, 0.0, draws=2000, chains=4, seed=1)
     with pytest.warns(ls.LockstepWarning, match="as far as"):
-        surely = ls.separation.predict(run).used.at_least
-    assert surely > 10 * ls.separation.predict(run, wrong).rho
+        surely = ls.separation.predict(run, calls=4000).used.at_least
+    assert surely > 10 * ls.separation.predict(run, wrong, calls=4000).rho
 
 
 @pytest.mark.parametrize("m", [1, 2, 8, 64])
 def test_an_exact_rule_is_not_given_a_number(m):
     """What is measured is the error of the measurement: the truth is infinite."""
     known = ls.estimators.known_variance(noisy_mean(lambda key, count: jr.normal(key, (count,)), m), 1 / m)
-    run = ls.sample(ls.penalty(known, ls.RandomWalk(2.0)), 0.0, draws=5_000, chains=4, seed=1)
+    run = ls.sample(ls.penalty(known, ls.RandomWalk(2.0)), 0.0, draws=1000, chains=4, seed=1)
     for seed in range(4):
         with pytest.warns(ls.LockstepWarning, match=r"as far as 1,792 estimates can tell: ρ is above"):
-            predicted = ls.separation.predict(run, seed=seed)
+            predicted = ls.separation.predict(run, seed=seed, calls=2000)
         assert np.isnan(predicted.rho) and np.isnan(predicted.discrepancy) and not predicted.is_trusted
         assert predicted.used.at_least == pytest.approx(1 / predicted.discrepancy_interval[1])
         assert "penalty (used)" in repr(predicted) and "above" in repr(predicted)
@@ -201,7 +201,7 @@ def test_made_up_noise_is_normal_and_as_large_as_the_noise_that_was_seen():
 
 def test_more_replicates_see_smaller_differences():
     known = ls.estimators.known_variance(noisy_mean(lambda key, count: jr.normal(key, (count,)), 8), 1 / 8)
-    run = ls.sample(ls.penalty(known, ls.RandomWalk(2.0)), 0.0, draws=5_000, chains=4, seed=1)
+    run = ls.sample(ls.penalty(known, ls.RandomWalk(2.0)), 0.0, draws=1000, chains=4, seed=1)
     with pytest.warns(ls.LockstepWarning, match="as far as"):
         few, many = (ls.separation.predict(run, calls=calls).used.at_least for calls in (2_000, 32_000))
     assert many > 2 * few
@@ -222,9 +222,10 @@ def test_a_mixture_separates_as_often_as_it_uses_the_approximate_kernel():
 def test_two_samples_with_a_known_variance_are_predicted():
     noisy = noisy_mean(lambda key, count: jr.normal(key, (count,)), 2)
     kernel = ls.naive(ls.estimators.known_variance(noisy, 1 / 2), ls.RandomWalk(2.0))
-    predicted = ls.separation.predict(ls.sample(kernel, 0.0, draws=20_000, chains=4, seed=1))
+    run = ls.sample(kernel, 0.0, draws=10_000, chains=4, seed=1)
+    predicted = ls.separation.predict(run, calls=CALLS)
     rng = np.random.default_rng(0)
-    here = ls.sample(kernel, 0.0, draws=20_000, chains=4, seed=2).positions.ravel()
+    here = np.tile(run.positions.ravel(), 4)
     log_ratio = difference_of_squares(here, here + 2 * rng.standard_normal(here.size))
     log_ratio += np.sqrt(0.5) * rng.standard_normal(here.size)
     plug_in, exact = (np.exp(np.minimum(log_ratio - penalty, 0)) for penalty in (0, 0.25))
@@ -260,7 +261,7 @@ def test_separation_from_the_standard_chain_is_what_shadowing_measures():
     kernel = ls.naive(coins, walk)
     shadowed = ls.Shadowed(ls.standard(lambda x: -0.5 * x**2, walk), kernel)
     measured = ls.separation.summary(ls.sample(shadowed, 0.0, draws=10_000, chains=4, seed=2))
-    predicted = ls.separation.predict(naive_run(coins), against="standard")
+    predicted = ls.separation.predict(naive_run(coins, draws=4000), calls=4000, against="standard")
     assert predicted.rho == pytest.approx(measured.rho_1, rel=0.1)
     assert repr(measured).startswith("Separation of naive from standard:")
     with pytest.raises(ValueError, match="against is 'exact'"):
