@@ -114,7 +114,7 @@ def test_first_passage_agrees_with_the_waits_and_with_brute_force():
     # The very same noise: the same times, whatever was dropped on the way.
     assert np.array_equal(passages.times[is_marked], first[is_marked])
     assert np.all(passages.times[~is_marked] > 400)
-    found = summary(ls.sample(kernel, equilibrium, draws=20_000, chains=8, seed=4))
+    found = summary(ls.sample(kernel, equilibrium, draws=5000, chains=8, seed=4))
     assert passages.tau == pytest.approx(found.tau, abs=5 * np.hypot(passages.tau_se, found.tau_se))
 
 
@@ -153,7 +153,7 @@ def test_coupled_walks_tell_the_first_passage_and_not_the_return_time():
 def test_the_error_of_the_share_of_identical_states():
     """Of walks that separate for good, over replicates: the reported error is the spread that is seen."""
     kernel = ls.Coupled(penalty(WALK), naive(WALK))
-    found = [summary(ls.sample(kernel, equilibrium, draws=300, chains=64, seed=seed)) for seed in range(40)]
+    found = [summary(ls.sample(kernel, equilibrium, draws=300, chains=32, seed=seed)) for seed in range(40)]
     seen = np.std([one.identical_fraction for one in found], ddof=1)
     assert np.mean([one.identical_fraction_se for one in found]) == pytest.approx(seen, rel=0.35)
 
