@@ -185,8 +185,8 @@ class Fixed:
 
 def test_a_users_own_estimator_is_predicted_from_its_estimates():
     """Without a ``pooled``: normal noise of known variance 1 is what the penalty method is exact for."""
-    run = ls.sample(ls.naive(Fixed(0.3), ls.RandomWalk(2.0)), 0.0, draws=20_000, chains=4, seed=1)
-    predicted = ls.separation.predict(run)
+    run = ls.sample(ls.naive(Fixed(0.3), ls.RandomWalk(2.0)), 0.0, draws=5000, chains=4, seed=1)
+    predicted = ls.separation.predict(run, calls=16_000)
     assert np.isnan(predicted["penalty"].rho) and predicted["penalty"].at_least > 5 * predicted.rho
     rng = np.random.default_rng(0)
     here, step, noise = rng.standard_normal((3, 200_000))
