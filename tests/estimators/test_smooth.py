@@ -68,19 +68,19 @@ def estimates(estimator, pairs):
     return np.array([[one.value, one.bias, one.variance, one.third] for one in found])
 
 
-PAIRS = [(HERE, THERE), (THERE, HERE), (HERE, HERE - 1.0)]
+THREE = [(HERE, THERE), (THERE, HERE), (HERE, HERE - 1.0)]
 
 
 @functools.cache
 def compiled_estimates(location):
-    return estimates(smooth(location, sample_of(jnp, location), combine_of(jnp, location)), PAIRS)
+    return estimates(smooth(location, sample_of(jnp, location), combine_of(jnp, location)), THREE)
 
 
 @pytest.mark.parametrize("kind", COMBINES)
 def test_a_black_box_sample_changes_nothing(kind):
     for location in LOCATIONS:
         boxed = smooth(location, ls.blackbox(sample_of(np, location)), COMBINES[kind](location))
-        expected, found = compiled_estimates(location), estimates(boxed, PAIRS)
+        expected, found = compiled_estimates(location), estimates(boxed, THREE)
         np.testing.assert_allclose(found, expected, rtol=0, atol=ERRORS[kind])
 
 

@@ -132,10 +132,10 @@ UNTRUSTED = {
 
 @pytest.mark.parametrize("name", UNTRUSTED)
 def test_what_cannot_be_predicted_is_said(name):
-    run = naive_run(UNTRUSTED[name])
+    run = naive_run(UNTRUSTED[name], draws=4000)
     words = "heavy tails" if name == "Cauchy" else name
     with pytest.warns(ls.LockstepWarning, match=words):
-        predicted = ls.separation.predict(run, calls=4000)
+        predicted = ls.separation.predict(run, calls=CALLS)
     assert np.isnan(predicted.rho) and np.isnan(predicted.discrepancy)
     assert words in predicted.sentence() and words in repr(predicted)
     # Both sides together have the same variance either way: that rule can be judged.
