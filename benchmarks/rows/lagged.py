@@ -1,6 +1,8 @@
 """Lagged pairs: what an update of two coupled chains costs against one of a chain, and pairs on two processes."""
 
+import math
 import multiprocessing
+import os
 from concurrent.futures import ProcessPoolExecutor
 
 import jax.numpy as jnp
@@ -13,6 +15,7 @@ from benchmarks.rows.durable import regression
 
 PAIRS = 64
 MANY = 1000
+MOST = 20_000
 
 
 def log_density(theta):
@@ -23,6 +26,15 @@ def log_density(theta):
 KERNEL = ls.standard(log_density, ls.RandomWalk(4.0))
 REGRESSION = regression()
 APART = ls.standard(log_density, ls.RandomWalk(1e-9))  # whose chains never come near each other
+
+
+def boxed(theta):
+    """The same as a program of Python alone, which takes a while."""
+    far = [sum((x - centre) ** 2 for x in theta) for centre in (3.0, -3.0) for _ in range(20)]
+    return math.log(math.exp(-0.5 * far[0]) + math.exp(-0.5 * far[-1]) + 1e-300)
+
+
+BLACKBOX = ls.standard(ls.blackbox(boxed), ls.RandomWalk(4.0))
 
 
 def start(key):
@@ -47,11 +59,23 @@ def sampled(name: str, kernel, initial) -> Builder:
     return build
 
 
-def many(workers: int, kernel, begin) -> Builder:
+def take_a_core(cores) -> None:
+    """Let a worker compute on one processor alone, each on another."""
+    os.sched_setaffinity(0, {cores.get()})
+
+
+def many(workers: int, kernel, begin, pairs: int = MANY, is_pinned: bool = False) -> Builder:
     def build(updates: int) -> Task:
-        pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"))
-        end = updates // MANY
-        options = dict(pairs=MANY, lag=100, start=100, end=end, most=end, executor=pool, progress=False)
+        context, pinning = multiprocessing.get_context("spawn"), {}
+        if is_pinned:
+            cores = context.SimpleQueue()
+            for core in sorted(os.sched_getaffinity(0))[:workers]:
+                cores.put(core)
+            pinning = dict(initializer=take_a_core, initargs=(cores,))
+        pool = ProcessPoolExecutor(workers, context, **pinning)
+        end = updates // pairs
+        lag = min(100, end // 10)
+        options = dict(pairs=pairs, lag=lag, start=lag, end=end, most=MOST, executor=pool, progress=False)
 
         def run():
             return np.asarray(ls.unbiased(kernel, begin, **options).values)
@@ -80,16 +104,18 @@ ROWS = [
     *(
         Row(
             f"lagged-processes{suffix}",
-            f"{MANY:,} pairs on two processes, {what}",
-            many(2, kernel, begin),
-            (many(1, kernel, begin),),
+            f"{pairs:,} pairs on two processes, {what}",
+            many(2, kernel, begin, pairs, is_pinned),
+            (many(1, kernel, begin, pairs, is_pinned),),
             target,
-            updates=MANY * updates,
+            updates=pairs * updates,
             repeats=3,
         )
-        for suffix, what, kernel, begin, target, updates in (
-            ("", "mixture in the plane", KERNEL, start, 1.7, 20_000),
-            ("-regression", "logistic regression with 200 data", REGRESSION, near, None, 2_000),
+        for suffix, what, kernel, begin, pairs, updates, is_pinned, target in (
+            ("", "mixture in the plane", KERNEL, start, MANY, 20_000, False, 1.7),
+            ("-pinned", "mixture in the plane, a processor for each", KERNEL, start, MANY, 20_000, True, 1.7),
+            ("-regression", "logistic regression with 200 data", REGRESSION, near, MANY, 2_000, False, None),
+            ("-blackbox", "a black box", BLACKBOX, start, 64, 400, False, 1.7),
         )
     ),
 ]
