@@ -21,6 +21,7 @@ import lockstep as ls
 from lockstep.check import Law, product
 from lockstep.ratios.randomizations import AuxiliaryData
 from lockstep.ratios.tuna import Arrivals, Process
+from lockstep.state_space.filter import FilterNoise
 
 LOG_PI = np.array([0.0, -0.7, 0.4, -1.5, 0.9])
 STATES = np.arange(5)
@@ -324,7 +325,35 @@ def poisson_law(most=12):
 
 POISSON_LAW = poisson_law()
 
+# A particle filter of two observations with two particles that are never resampled; the noise is one of three points.
+STEPS = np.array([-0.8, 0.1, 1.0])
+SERIES = np.array([0.4, -0.3])
+
+
+def log_seen(theta, state, y, t):
+    return -0.5 * (y - state * (0.4 + 0.2 * theta)) ** 2
+
+
+def particle_marginal(proposal):
+    model = ls.models.StateSpace(
+        initial=lambda z, theta: z,
+        transition=lambda z, x, theta, t: 0.5 * x + z,
+        log_observation=log_seen,
+        draw=lambda key, count: jr.choice(key, jnp.asarray(STEPS), (count,)),
+    )
+    return ls.particle_marginal(log_pi, model, SERIES, proposal, particles=2, threshold=1e-3)
+
+
+FILTER_POINTS = np.array(list(itertools.product(STEPS, repeat=4))).reshape(-1, 2, 2)
+FILTER_LAW = Law(
+    FilterNoise(FILTER_POINTS, np.zeros((len(FILTER_POINTS), 2, 1)), np.zeros(len(FILTER_POINTS))),
+    np.full(len(FILTER_POINTS), 1 / len(FILTER_POINTS)),
+)
+HIDDEN = np.array([(a, 0.5 * a + b) for a, b in itertools.product(STEPS, repeat=2)])  # all paths, equally probable
+LOG_FILTER = LOG_PI + np.log([np.mean(np.exp(log_seen(theta, HIDDEN, SERIES, None).sum(axis=1))) for theta in STATES])
+
 CASES = [
+    Case("particle marginal", particle_marginal, FILTER_LAW, LOG_FILTER),
     Case("standard", lambda proposal: ls.standard(log_pi, proposal), None),
     Case("penalty", penalty, single(NORMAL)),
     Case("penalty, variance of the pair", lambda p: penalty_of_pair(p, lambda a, b: (a + b) % 2 == 0), TWO_OF_ONE),

@@ -392,6 +392,85 @@ FAULTS = {
     ("separation/trust.py", "separation/test_precise.py::test_lumps_are_seen_and_smooth_laws_are_not"): [
         ("sizes = (half * seen - 1) / (half - 1)", "sizes = seen"),
     ],
+    ("state_space/filter.py", "state_space/test_unbiased.py::test_estimates_are_unbiased[both-systematic-0.8]"): [
+        ("log_left - ahead)[chosen]", "log_left + ahead)[chosen]"),
+        ("ahead - highest - xp.log(share)", "ahead - highest"),
+        ("xp.log(cloud.weights / xp.sum(cloud.weights))", "xp.log(cloud.weights)"),
+        ("xp.log(xp.sum(weights)) + xp.where(is_nothing, 0.0, highest)", "xp.log(xp.sum(weights))"),
+        ("log_likelihood=cloud.log_likelihood + increment", "log_likelihood=increment"),
+        ('log_weights + numbers(extra, "propose_initial", count, 0)', "log_weights"),
+        ("            return moved, extra\n", "            return moved, 0.0 * extra\n"),
+        ("cloud._replace(states=states, ancestors=chosen)", "cloud._replace(ancestors=chosen)"),
+    ],
+    ("state_space/filter.py", "state_space/test_unbiased.py::test_missing_observations_have_no_weight[1-both]"): [
+        ("return moved, xp.where(is_missing, 0.0, extra)", "return moved, extra"),
+        ("return self.unless_missing(found, index)", "return found"),
+        ("log_weights + self.unless_missing(density, index)", "log_weights + density"),
+    ],
+    (
+        "state_space/filter.py",
+        "state_space/test_unbiased.py::test_several_transitions_between_observations[bootstrap]",
+    ): [
+        ("series.time(index - 1) + 1 if", "series.time(index - 1) if"),
+    ],
+    ("state_space/filter.py", "state_space/test_unbiased.py::test_sorted_particles_are_unbiased[bootstrap]"): [
+        ("chosen if order is None else order[chosen]", "chosen"),
+    ],
+    ("state_space/resampling.py", "state_space/test_particle_marginal.py::test_ancestors"): [
+        ("xp.ceil(shares", "xp.floor(shares"),
+        ("xp.minimum(found, last_of(weights))", "found"),
+        ("np.triu(np.ones((width, width)), 1).T", "np.triu(np.ones((width, width))).T"),
+    ],
+    (
+        "state_space/resampling.py",
+        "state_space/test_particle_marginal.py::test_multinomial_positions_are_uniform_numbers_in_order",
+    ): [
+        ("spacings[..., :-1] / spacings[..., -1:]", "spacings[..., :-1] / spacings[..., -2:-1]"),
+    ],
+    ("state_space/hilbert.py", "state_space/test_particle_marginal.py::test_a_hilbert_curve_visits_neighbours"): [
+        ("(x[0] ^ x[i]) & low", "(x[0] ^ x[i])"),
+        ("x[i] = x[i] ^ x[i - 1]", "x[i] = x[i]"),
+        ("flip ^ (level - 1)", "flip ^ level"),
+    ],
+    ("state_space/conditional.py", "state_space/test_particle_gibbs.py::test_paths_keep_their_posterior[0]"): [
+        ("jnp.log(cloud.weights) + log_step", "log_step"),
+        ("ancestors(uniforms[:-1], cloud.weights)", "ancestors(uniforms[:-1], jnp.ones_like(cloud.weights))"),
+        ("given = taken(path, self.series.time(index))", "given = taken(path, 0)"),
+        ("jnp.concatenate([chosen, given])", "jnp.concatenate([chosen, chosen[:1]])"),
+    ],
+    (
+        "state_space/particle_gibbs.py",
+        "state_space/test_particle_gibbs.py::test_parameters_are_moved_for_the_joint_density",
+    ): [
+        ("lambda leaf: leaf[1:], path", "lambda leaf: leaf[:-1], path"),
+        ("density = jnp.sum(model.log_initial(theta, first))", "density = jnp.zeros(())"),
+        ("-np.inf, total + density)", "-np.inf, density)"),
+    ],
+    ("state_space/paths.py", "state_space/test_particle_marginal.py::test_marginal_frequencies_of_paths"): [
+        ("return lineage[index][chosen], chosen", "return chosen, chosen"),
+    ],
+    ("state_space/estimate.py", "state_space/test_linear.py::test_estimates_in_a_kernel_are_those_of_the_filter"): [
+        ("log_prior + cloud.log_likelihood)", "cloud.log_likelihood)"),
+        ("log_prior == -np.inf, -np.inf,", "log_prior == -np.inf, 0.0,"),
+    ],
+    ("state_space/noisiness.py", "state_space/test_advice.py::test_needed_particles_fall_with_the_variance"): [
+        ("(spread / BEST) ** 2", "(spread / BEST)"),
+    ],
+    ("state_space/series.py", "state_space/test_particle_marginal.py::test_inputs_reach_every_function"): [
+        ("return time, taken(self.inputs, time)", "return time, taken(self.inputs, time - 1)"),
+    ],
+    ("state_space/filtered.py", "state_space/test_linear.py::test_filtered_means_and_quantiles"): [
+        ("sums >= level * sums[-1:]", "sums >= (1 - level) * sums[-1:]"),
+    ],
+    ("models/leaps.py", "models/test_leaps.py::test_binomial[20-0.5]"): [
+        ("odds * (n - x) / (x + 1)", "odds * (n - x + 1) / (x + 1)"),
+        ("x / (odds * (n - x + 1))", "x / (odds * (n - x))"),
+        ("rest = rest - down", "rest = rest + 0 * down"),
+    ],
+    ("models/leaps.py", "models/test_leaps.py::test_poisson[40.5]"): [
+        ("lambda x: mean / (x + 1)", "lambda x: mean / (x + 2)"),
+        ("- mean - log_factorial(mode)", "- mean - log_factorial(mode + 1)"),
+    ],
 }
 MUTANTS |= {
     f"{file}, {before.strip()}": Mutant(file, before, after, test)

@@ -18,6 +18,7 @@ ROOMS = (
     "estimators",
     "ratios",
     "kernels",
+    "state_space",
     "coupling",
     "engine",
     "storage",

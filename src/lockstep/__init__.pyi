@@ -88,3 +88,4 @@ from lockstep.sampling import (
     sweep as sweep,
     until as until,
 )
+from lockstep.state_space import particle_gibbs as particle_gibbs, particle_marginal as particle_marginal

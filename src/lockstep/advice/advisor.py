@@ -11,6 +11,7 @@ import numpy as np
 from lockstep.advice.advice import Advice, Option, rule_of
 from lockstep.advice.budget import Budget
 from lockstep.advice.findings import findings_of, problems_of
+from lockstep.advice.particles import ParticleAdvice, advise_particles, is_filtering
 from lockstep.advice.pilot import Look, Pilot, TooLittleError, updates_per_effective_draw
 from lockstep.core.adopt import adopted
 from lockstep.core.arguments import MOST_SEED, positive, whole
@@ -22,6 +23,7 @@ from lockstep.core.warnings import warn
 from lockstep.estimators.samples import as_estimator, with_count
 from lockstep.host.boxes import boxes
 from lockstep.separation.rates import ALL_RULES, sides_of
+from lockstep.state_space.particle_gibbs import ParticleGibbs
 
 FEWEST = 4  # samples from which cumulants can be estimated
 MOST_LOOKS = 7
@@ -34,8 +36,8 @@ SIMPLER = 0.7  # a rule must have a discrepancy smaller by this factor to be pre
 
 def advise(
     estimator: Any,
-    proposal: Any,
-    initial: Any,
+    proposal: Any = None,
+    initial: Any = None,
     updates: int = 10_000,
     separations: float = 1.0,
     seed: int = 0,
@@ -44,17 +46,21 @@ def advise(
     seconds: float | None = None,
     rules: Sequence[Rule] = (),
     draws: None = None,
-) -> Advice:
-    """Advise on a rule and a number of samples m, from pilot runs.
+) -> Advice | ParticleAdvice:
+    """Advise on a rule and a number of samples m, from pilot runs; or on a number of particles.
 
     A pilot chain finds where the sampler goes. At pairs (θ, θ') of it every rule is judged as in
     `ls.separation.predict`, for one number of samples after another, until the number of separations from an exact
     chain is the wanted one. Rules are ranked by their kernel discrepancy, which is what biases estimates.
 
+    ``ls.advise(kernel, initial)`` of an `ls.particle_marginal` measures how noisy its log likelihood estimates are at
+    the draws of a pilot run, and what a particle costs on this machine, and recommends the number of particles (and
+    a correlation) that gives most effective draws a second.
+
     Parameters
     ----------
     estimator, proposal
-        As of `ls.naive`; the estimator needs ``with_count``.
+        As of `ls.naive`; the estimator needs ``with_count``. Or a kernel of a particle filter alone.
     initial
         As of `ls.sample`; or a run that there is already, of this target, whose positions then serve for the pilot's.
     updates
@@ -96,6 +102,15 @@ def advise(
             f"draws is {draws!r}, but draws are those of one chain: give the updates of the run that is planned, all "
             f"chains together, ls.advise(estimator, proposal, initial, updates=chains * draws * thin)"
         )
+    if is_filtering(estimator):
+        return advise_particles(estimator, proposal if initial is None else initial, seed, progress)
+    if isinstance(estimator, ParticleGibbs):
+        raise TypeError(
+            "ls.particle_gibbs estimates no likelihood, so that there is no noise to judge; look at how often the "
+            "beginnings of run.paths change, and take more particles if they hardly do"
+        )
+    if initial is None:
+        raise TypeError("initial is missing: ls.advise(estimator, proposal, initial)")
     estimator = as_estimator(estimator, "estimator")
     proposal = adopted(proposal, Proposal, "proposal", "a proposal such as ls.RandomWalk(scale)")
     if not isinstance(rules, (tuple, list)):

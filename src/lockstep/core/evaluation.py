@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any
 
+import jax
 import numpy as np
 
 from lockstep.core.declared import Accountable, declared
@@ -41,6 +42,28 @@ class Evaluation(Accountable):
     def is_of_keys(self) -> bool:
         """Whether its noise is a random key, which cannot be correlated with another."""
         return False
+
+    @declared
+    def has_path(self) -> bool:
+        """Whether it returns a path of hidden states beside its value, which a run then keeps: ``(value, path)``."""
+        return False
+
+    @declared
+    def forecaster(self) -> Any:
+        """What simulates on from such a path."""
+        return None
+
+    def probed(self, noise: Any, candidates: Position) -> Any:
+        """Its values at several candidates (a leading axis), to tell which is bad; None if they cannot be had."""
+        return jax.vmap(self)(noise, candidates)
+
+    def cure(self, positions: Position) -> str | None:
+        """What would cure chains that stick at these positions (a leading axis), measured there; None: not known."""
+        return None
+
+    def opened(self, noise: Any) -> Any:
+        """Its noise in full: one that is large is drawn where it is used, at once, from a key."""
+        return noise
 
     @declared
     def gains_by_correlation(self) -> bool:

@@ -33,13 +33,15 @@ class Info(NamedTuple):
 
     ``is_valid`` is false where the log ratio was NaN or plus infinity, which is no basis for a decision: the candidate
     is refused (minus infinity is one: a candidate of zero density). ``is_violated`` is true where the ratio found its
-    own promise broken, such as the bound of the universal rule.
+    own promise broken, such as the bound of the universal rule. ``kept`` is what a run keeps of the memory after the
+    update: a path of hidden states, or nothing.
     """
 
     is_accepted: Array
     log_ratio: Array
     is_valid: Array
     is_violated: Array = np.False_
+    kept: Any = ()
 
 
 class Kernel(Part):
@@ -111,6 +113,11 @@ class Kernel(Part):
         return not self.kernels or any(kernel.is_memory_random for kernel in self.kernels)
 
     @declared
+    def forecaster(self) -> Any:
+        """What simulates on from the paths of hidden states that a run keeps; None if it keeps none."""
+        return next((kernel.forecaster for kernel in self.kernels if kernel.forecaster is not None), None)
+
+    @declared
     def is_memory_shared(self) -> bool:
         """Whether its kernels remember the same, so that a state holds it once."""
         return False
@@ -119,6 +126,10 @@ class Kernel(Part):
     def remembered(self) -> tuple[Any, ...]:
         """What makes the memory of each kernel of one accept/reject in it, as of a ratio."""
         return (self,)
+
+    def cure(self, positions: Position) -> str | None:
+        """What would cure chains that stick at these positions (a leading axis), measured there; None: not known."""
+        return None
 
     def placed(self, position: Position) -> list[tuple[Any, Position]]:
         """The kernels of one accept/reject that it is made of, each with its position."""

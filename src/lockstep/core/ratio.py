@@ -104,6 +104,19 @@ class Ratio(Accountable):
         """The rule, if the log ratio is that of the proposal plus rule(estimate): such a ratio can be predicted."""
         return None
 
+    def kept(self, memory: Memory) -> Any:
+        """What a run keeps of the memory beside the position: a path of hidden states, or nothing."""
+        return ()
+
+    @declared
+    def forecaster(self) -> Any:
+        """What simulates on from a path that it keeps; None if it keeps none."""
+        return None
+
+    def cure(self, positions: Position) -> str | None:
+        """What would cure chains that stick at these positions (a leading axis), measured there; None: not known."""
+        return None
+
     def probe(self, noise: Any, position: Position, candidates: Position) -> Iterator[Probed]:
         """What its parts give at several candidates (a leading axis), to tell which of them makes a bad ratio."""
         return iter(())

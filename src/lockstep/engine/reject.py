@@ -51,6 +51,7 @@ class Rejecting(Kernel):
             choose(has_failed, -np.inf, info.log_ratio),
             info.is_valid | has_failed,
             info.is_violated & ~has_failed,
+            choose(has_failed, self.ratio.kept(state.memory), info.kept),
         )
 
     def _interpreted(self, state: State, noise: Any) -> tuple[State, Info]:
@@ -84,7 +85,7 @@ class Rejecting(Kernel):
         slot = slot_of(self.slot)
         slot.fail(error)
         slot.asked(1)
-        return state, Info(np.False_, np.float64(-np.inf), np.True_)
+        return state, Info(np.False_, np.float64(-np.inf), np.True_, kept=self.ratio.kept(state.memory))
 
     @property
     def cannot_meet(self) -> str | None:

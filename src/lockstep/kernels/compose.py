@@ -12,7 +12,7 @@ import numpy as np
 
 from lockstep.core.adopt import adopted
 from lockstep.core.arguments import real_numbers
-from lockstep.core.kernel import Kernel, State
+from lockstep.core.kernel import Info, Kernel, State
 from lockstep.core.parts import part, set_field, static
 from lockstep.core.trees import choose, is_alike, is_concrete
 from lockstep.core.types import Array, Key, Memory, Position, Shape
@@ -61,7 +61,7 @@ class Cycle(Kernel):
         for kernel, kernel_noise in zip(self.kernels, noise, strict=True):
             state, info = _move_one(self, kernel, state, kernel_noise)
             infos.append(info)
-        return state, jax.tree.map(_stack, *infos)
+        return state, _stacked(infos)
 
     def meeting_noise(self, key: Key, shape: Shape = ()) -> tuple[Any, ...]:
         return _meeting_noises(self.kernels, key, shape)
@@ -72,7 +72,7 @@ class Cycle(Kernel):
             (first, info), (second, other) = _move_both(self, kernel, first, second, kernel_noise, kernel_meet)
             infos.append(info)
             others.append(other)
-        return (first, jax.tree.map(_stack, *infos)), (second, jax.tree.map(_stack, *others))
+        return (first, _stacked(infos)), (second, _stacked(others))
 
     cannot_meet = property(lambda self: _never_meeting(self.kernels))
     exact_when = property(lambda self: _all_exact(self.kernels))
@@ -152,6 +152,14 @@ class Mixture(Kernel):
     error = property(lambda self: _errors(self.kernels))
     remembered = property(lambda self: _remembered(self.kernels))
     applications = property(lambda self: self.weights)
+
+
+def _stacked(infos: list[Any]) -> Any:
+    """One info with an axis over the kernels; of what they keep, the last."""
+    if not isinstance(infos[-1], Info):
+        return jax.tree.map(_stack, *infos)
+    found: Info = jax.tree.map(_stack, *[info._replace(kept=()) for info in infos])
+    return found._replace(kept=infos[-1].kept)
 
 
 def _stack(*leaves: Array) -> Array:

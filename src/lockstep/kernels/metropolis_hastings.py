@@ -101,7 +101,7 @@ class MetropolisHastings(Kernel):
         is_valid = log_ratio < np.inf
         is_accepted = (accept <= log_ratio) & is_valid
         next_state = choose(is_accepted, State(candidate, candidate_memory), state)
-        return next_state, Info(is_accepted, log_ratio, is_valid, is_violated)
+        return next_state, Info(is_accepted, log_ratio, is_valid, is_violated, self.ratio.kept(next_state.memory))
 
     @property
     def cannot_meet(self) -> str | None:
@@ -133,6 +133,13 @@ class MetropolisHastings(Kernel):
         elif self.proposal.adapted is not None:
             steps += ", or let ls.sample(..., adapt=True) find their size"
         return f"{self.ratio.when_stuck}; or {steps}" if self.ratio.when_stuck else steps
+
+    def cure(self, positions: Position) -> str | None:
+        return self.ratio.cure(positions)
+
+    @property
+    def forecaster(self) -> Any:
+        return self.ratio.forecaster
 
     def placed(self, position: Position) -> list[tuple[MetropolisHastings, Position]]:
         return [(self, position)]

@@ -2,12 +2,14 @@
 
 Every model has ``log_likelihood(theta, x)``, ``statistic(x)`` and ``simulate(key, theta)``, ready for `ls.exchange` and
 its relatives. Those that simulate by a chain also take a ``start``: ``simulate(key, theta, x)`` is one transition.
+`StateSpace` is a model of another kind: a hidden Markov process with observations, for `ls.particle_marginal`.
 """
 
-from lockstep.models import terms
+from lockstep.models import leaps, terms
 from lockstep.models.conway_maxwell_poisson import ConwayMaxwellPoisson
 from lockstep.models.ergm import ERGM
 from lockstep.models.ising import Ising
 from lockstep.models.potts import Potts
+from lockstep.state_space.model import StateSpace
 
-__all__ = ["ERGM", "ConwayMaxwellPoisson", "Ising", "Potts", "terms"]
+__all__ = ["ERGM", "ConwayMaxwellPoisson", "Ising", "Potts", "StateSpace", "leaps", "terms"]

@@ -82,10 +82,18 @@ class Noisily(Evaluation):
 
 
 class Correlated(NamedTuple):
-    """What a correlated pseudo-marginal ratio remembers: the estimate, and the normal noise that made it."""
+    """What a correlated pseudo-marginal ratio remembers: the estimate, the normal noise that made it, and a path."""
 
     value: Array
     noise: Any
+    path: Any = ()
+
+
+class Traced(NamedTuple):
+    """What a ratio remembers of an estimate that comes with a path of hidden states."""
+
+    value: Array
+    path: Any
 
 
 @part
@@ -157,14 +165,31 @@ class Carried(Ratio):
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
         noise = self.evaluate.noise(key, position, shape)
-        for leaf in jax.tree.leaves(noise) if self.correlation is not None else ():
+        opened = jax.eval_shape(self.evaluate.opened, noise) if self.correlation is not None and not shape else ()
+        for leaf in jax.tree.leaves(opened):
             if not is_floating(leaf):
                 raise TypeError(f"correlation: draw made noise of dtype {jnp.result_type(leaf)}; {_NORMAL_DRAW}")
         return noise
 
     def init(self, noise: Any, position: Position) -> Memory:
-        value = self.evaluate(noise, position)
-        return value if self.correlation is None else Correlated(value, noise)
+        return self._remembered(noise if self.correlation is None else self.evaluate.opened(noise), position)
+
+    def _remembered(self, noise: Any, position: Position) -> Memory:
+        found = self.evaluate(noise, position)
+        value, path = found if self.evaluate.has_path else (found, ())
+        if self.correlation is not None:
+            return Correlated(value, noise, path)
+        return Traced(value, path) if self.evaluate.has_path else value
+
+    def kept(self, memory: Memory) -> Any:
+        return memory.path if self.evaluate.has_path else ()
+
+    def cure(self, positions: Position) -> str | None:
+        return self.evaluate.cure(positions)
+
+    @property
+    def forecaster(self) -> Any:
+        return self.evaluate.forecaster
 
     def meeting_noise(self, key: Key, shape: Shape = ()) -> Any:
         return () if self.correlation is None else -jr.exponential(key, shape, float)
@@ -177,6 +202,7 @@ class Carried(Ratio):
         """
         if self.correlation is None:
             return noise, np.True_
+        noise = self.evaluate.opened(noise)
         array_module, root = namespace(meet), self._root
         here, there, z = (flatten(value, array_module) for value in (memory.noise, other.noise, noise))
         apart = self.correlation * (here - there) / root
@@ -190,18 +216,21 @@ class Carried(Ratio):
     def __call__(
         self, noise: Any, position: Position, memory: Memory, candidate: Position, log_proposal_ratio: Array
     ) -> Decision:
-        if self.correlation is None:
+        if self.correlation is None and not self.evaluate.has_path:
             value = self.evaluate(noise, candidate)
             log_ratio = log_proposal_ratio + (value - memory)
             if self.evaluate.can_be_violated:
                 return Decision(log_ratio, value, self.evaluate.is_violated(noise, candidate))
             return Decision(log_ratio, value)
-        root = self._root
-        noise = jax.tree.map(lambda old, new: self.correlation * old + root * new, memory.noise, noise)
-        candidate_memory = self.init(noise, candidate)
+        if self.correlation is not None:
+            root, fresh = self._root, self.evaluate.opened(noise)
+            noise = jax.tree.map(lambda old, new: self.correlation * old + root * new, memory.noise, fresh)
+        candidate_memory = self._remembered(noise, candidate)
         return Decision(log_proposal_ratio + (candidate_memory.value - memory.value), candidate_memory)
 
     def probe(self, noise: Any, position: Position, candidates: Position) -> Iterator[Probed]:
-        values = jax.vmap(self.evaluate)(noise, candidates)
+        values = self.evaluate.probed(noise, candidates)
+        if values is None:
+            return
         should = "it must return a number, or minus infinity outside the support"
         yield Probed(f"{self.evaluate.name} returned", values, is_no_ratio, should)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 
-from lockstep.coupling.common_noise import ShadowedInfo
+from lockstep.coupling.common_noise import Pair, ShadowedInfo
 from lockstep.engine.bad_ratios import infos
 
 GOOD_RHAT = 1.01
@@ -15,6 +16,7 @@ LONG = 50  # draws in one state that are worth a word, if they are also a large 
 LARGE_SHARE = 0.05
 SMALL_SHARE = 0.01  # or a smaller one that this acceptance rate does not explain
 CHANCE = 1e-3
+FEW = 8  # chains that are looked at, to find what makes them stick
 LOW_ACCEPTANCE, HIGH_ACCEPTANCE = 0.1, 0.7
 
 
@@ -37,7 +39,9 @@ def is_suspicious(column: str, value: Any) -> bool:
 def stuck(run: Any) -> str | None:
     """A sentence on the chain that stood in one state for longest, with the remedy; None if no chain sticks."""
     stays = [stay for stay in longest_stays(run) if _is_stuck(stay, run)]
-    return _told(max(stays, key=lambda stay: stay.draws), len(stays), run, _remedy(run)) if stays else None
+    if not stays:
+        return None
+    return _told(max(stays, key=lambda stay: stay.draws), len(stays), run, _cure(run, stays) or _remedy(run))
 
 
 def problems(run: Any, table: Any) -> list[str]:
@@ -97,6 +101,14 @@ def _is_stuck(stay: Stay, run: Any) -> bool:
     by_chance = run.draws * (1 - min(run.acceptance, 1.0)) ** (stay.draws * run.thin)
     is_strange = stay.share >= SMALL_SHARE and by_chance < CHANCE
     return stay.draws >= LONG and (stay.share >= LARGE_SHARE or is_strange)
+
+
+def _cure(run: Any, stays: list[Stay]) -> str | None:
+    """What would cure chains that stick, measured where they are; None if that cannot be measured."""
+    if run.kernel is None or isinstance(run.positions, Pair):
+        return None
+    chains = sorted({stay.chain for stay in stays})[:FEW]
+    return run.kernel.cure(jax.tree.map(lambda leaf: leaf[chains, -1], run.positions))
 
 
 def _told(worst: Stay, count: int, run: Any, helps: str) -> str:

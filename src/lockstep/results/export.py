@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from lockstep.core.kernel import Info
 from lockstep.coupling.names import named_arrays
 from lockstep.storage.archive import temporary_of
 from lockstep.storage.errors import StorageError
@@ -63,7 +64,7 @@ def to_zarr(run: Any, path: Path) -> Path:
 
 def _plain(run: Any) -> Any:
     """The run as a DataTree; names that could lead out of a store are refused."""
-    for name in (*named_arrays(run.positions), *named_arrays(run.info)):
+    for name in (*named_arrays(run.positions), *named_arrays(without_paths(run.info))):
         if "/" in name or "\\" in name or name.startswith("."):
             raise StorageError(f"the position has a part named {name!r}, which no file can hold; rename it")
     return run.to_datatree()
@@ -74,3 +75,8 @@ def _require_package(name: str) -> None:
         __import__(name)
     except ImportError:
         raise ImportError(f"this export needs {name}; install it with `pip install 'lockstep-mcmc[export]'`") from None
+
+
+def without_paths(info: Any) -> Any:
+    """An info without the paths that it keeps."""
+    return info._replace(kept=()) if isinstance(info, Info) else info

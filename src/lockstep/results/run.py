@@ -12,13 +12,14 @@ import numpy as np
 
 from lockstep.chains.about import about
 from lockstep.core.arguments import path_of
+from lockstep.core.kernel import Info
 from lockstep.core.types import Position
 from lockstep.core.version import __version__
 from lockstep.coupling.common_noise import Pair
 from lockstep.coupling.names import named_arrays
 from lockstep.engine.bad_ratios import infos
 from lockstep.results.columns import to_arrow, to_csv, to_dataframe, to_parquet
-from lockstep.results.export import to_inferencedata, to_netcdf, to_zarr
+from lockstep.results.export import to_inferencedata, to_netcdf, to_zarr, without_paths
 from lockstep.results.report import write_report
 from lockstep.results.summary import Summary, summarize
 
@@ -84,6 +85,28 @@ class Run:
         accepted = [leg.is_accepted / self.thin for leg in infos(self.info)]
         return float(np.mean([np.mean(share) for share in accepted]))
 
+    @property
+    def paths(self) -> Any:
+        """One path of the hidden states for each draw: arrays (chains, draws, times, ...) with a state's structure."""
+        found = next(infos(self.info)).kept
+        if not jax.tree.leaves(found):
+            raise AttributeError(
+                "this run keeps no paths of hidden states; give ls.particle_marginal(..., paths=True), or take "
+                "ls.particle_gibbs"
+            )
+        return found
+
+    def forecast(self, steps: int, inputs: Any = None, seed: int = 0) -> Any:
+        """The hidden process and its data simulated on from the end of each path, with the parameters of its draw.
+
+        ``states`` and ``data``: arrays (chains, draws, steps, ...); no data if the model has no ``observe``. ``inputs``
+        has a row for each of the steps.
+        """
+        paths = self.paths
+        if self.kernel is None:
+            raise ValueError("a run that was loaded has no model to simulate; call ls.sample again as it was called")
+        return self.kernel.forecaster(self.positions, paths, steps, inputs, seed)
+
     def to_datatree(self) -> Any:
         """The run as an xarray DataTree for ArviZ: ``posterior`` and ``sample_stats``.
 
@@ -97,9 +120,19 @@ class Run:
         }
         # A flag that holds for all updates may be one number.
         shape = (self.chains, self.draws)
-        info = jax.tree.map(lambda leaf: leaf if np.ndim(leaf) else np.full(shape, leaf), self.info)
+        dims: dict[str, list[str]] = {}
+        if isinstance(self.info, Info) and jax.tree.leaves(self.info.kept):
+            paths = {
+                "path" if name == "position" else f"path_{name}": array
+                for name, array in named_arrays(self.info.kept).items()
+            }
+            groups["posterior"] |= paths
+            dims = {
+                name: ["time", *(f"{name}_dim_{i}" for i in range(array.ndim - 3))] for name, array in paths.items()
+            }
+        info = jax.tree.map(lambda leaf: leaf if np.ndim(leaf) else np.full(shape, leaf), without_paths(self.info))
         groups["sample_stats"] = named_arrays(info)
-        return arviz_base.from_dict(groups, attrs={"/": self.attributes})
+        return arviz_base.from_dict(groups, attrs={"/": self.attributes}, dims=dims)
 
     def to_dataframe(self) -> Any:
         """The draws as a pandas data frame: a row for each draw of each chain, a column for each component.

@@ -42,7 +42,8 @@ def decode(node: Any, leaves: Iterator[Any]) -> Any:
         case {"named": str(name), "fields": list(fields)}:
             values = {str(field): decode(inner, leaves) for field, inner in fields}
             known = KNOWN.get(name)
-            if known is not None and set(values) == set(known._fields):
+            # A field with a default may be newer than the file.
+            if known is not None and {*known._fields} - {*known._field_defaults} <= set(values) <= {*known._fields}:
                 return known(**values)
             unknown: Any = namedtuple(name, list(values))  # type: ignore[misc]
             return unknown(**values)

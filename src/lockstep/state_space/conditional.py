@@ -1,0 +1,112 @@
+"""The conditional particle filter with ancestor sampling: one path of the hidden states, given another."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+
+from lockstep.core.parts import part, static
+from lockstep.core.types import Array, Key
+from lockstep.host.draws import draw_bulk
+from lockstep.state_space.filter import Cloud, Filter
+from lockstep.state_space.functions import numbers, require_states
+from lockstep.state_space.paths import traced
+from lockstep.state_space.resampling import ancestors
+from lockstep.state_space.series import Series, taken
+
+
+class ConditionalNoise(NamedTuple):
+    """All noise of a conditional filter: a row for each time, uniform numbers for each resampling, one for the end."""
+
+    states: Any
+    resampling: Array  # of all particles: the last number is for the ancestor of the given path
+    last: Array
+
+
+@part
+class ConditionalFilter:
+    """A filter one of whose particles is given: a path that it keeps, with an ancestor that is drawn anew.
+
+    Others are drawn as in a bootstrap filter with multinomial resampling. The path of a last particle, drawn with the
+    weights, is a draw from a law that leaves the smoothing distribution as it is, for any number of particles.
+    """
+
+    model: Any
+    series: Series
+    particles: int = static()
+
+    @property
+    def free(self) -> Filter:
+        """The particles that are not given."""
+        return Filter(self.model, self.series, self.particles - 1)
+
+    @property
+    def whole(self) -> Filter:
+        return Filter(self.model, self.series, self.particles)
+
+    def noise(self, key: Key) -> ConditionalNoise:
+        key_states, key_resampling, key_last = jr.split(key, 3)
+        states = draw_bulk(self.model.draw, key_states, self.particles - 1, (self.series.length + 1,))
+        uniforms = jr.uniform(key_resampling, (self.series.count, self.particles), float)
+        return ConditionalNoise(states, uniforms, jr.uniform(key_last, (), float))
+
+    def __call__(self, noise: ConditionalNoise, theta: Any, path: Any) -> Any:
+        """A path, given another."""
+        cloud, history = self.begin(noise.states, theta, path)
+
+        def body(carry: Any, at: Any) -> Any:
+            cloud, history = self.advance(carry[0], at[1], noise.states, theta, at[0], path, carry[1])
+            return (cloud, history), cloud.ancestors
+
+        steps = jnp.arange(1, self.series.count), noise.resampling[1:]
+        (cloud, history), rest = jax.lax.scan(body, (cloud, history), steps)
+        lineage = jnp.concatenate([jnp.arange(self.particles, dtype=rest.dtype)[None], rest])
+        return self.end(cloud, history, lineage, noise.last, path)
+
+    def begin(self, noise: Any, theta: Any, path: Any) -> tuple[Cloud, Any]:
+        """The cloud at the first observation, and the states of free particles at all times, which are yet to come."""
+        free, count = self.free, self.particles - 1
+        states = require_states(self.model.initial(taken(noise, 0), theta), "initial", count, 0)
+        states = jax.tree.map(lambda new, old: jnp.asarray(new, old.dtype), states, taken(path, 0))
+        history = jax.tree.map(lambda leaf: jnp.zeros((leaf.shape[0], count, *leaf.shape[1:]), leaf.dtype), path)
+        history = jax.tree.map(lambda buffer, value: buffer.at[0].set(value), history, states)
+        states, _, history = free.moved(states, noise, theta, 0, history)
+        return self.weighed(states, jnp.arange(self.particles, dtype=jnp.int32), theta, 0, path), history
+
+    def advance(
+        self, cloud: Cloud, uniforms: Array, noise: Any, theta: Any, index: Any, path: Any, history: Any
+    ) -> tuple[Cloud, Any]:
+        """The cloud at the next observation."""
+        # RESAMPLE the free particles.
+        chosen = ancestors(uniforms[:-1], cloud.weights)
+        # ANCESTOR of the given path: a particle from which its next state may have come.
+        time = self.series.time(index - 1) + 1
+        log_step = self.log_step(theta, taken(path, time), cloud.states, time)
+        log_weights = jnp.log(cloud.weights) + log_step
+        weights = jnp.exp(log_weights - jnp.max(log_weights))
+        given = ancestors(uniforms[-1:], weights)
+        states = jax.tree.map(lambda leaf: leaf[chosen], cloud.states)
+        states, _, history = self.free.moved(states, noise, theta, index, history)
+        return self.weighed(states, jnp.concatenate([chosen, given]), theta, index, path), history
+
+    def log_step(self, theta: Any, state: Any, previous: Any, time: Any) -> Array:
+        """The log density of one state after each of the particles."""
+        states = jax.tree.map(lambda one, all_: jnp.broadcast_to(one, all_.shape), state, previous)
+        found = self.model.log_transition(theta, states, previous, *self.series.at(time))
+        return numbers(found, "log_transition", self.particles, time)
+
+    def weighed(self, states: Any, chosen: Array, theta: Any, index: Any, path: Any) -> Cloud:
+        """The free particles and the given one, with the weights of an observation."""
+        given = taken(path, self.series.time(index))
+        states = jax.tree.map(lambda leaf, one: jnp.concatenate([leaf, one[None]]), states, given)
+        nothing = jnp.zeros(())
+        cloud = Cloud(states, jnp.ones(self.particles), nothing, nothing, chosen)
+        return self.whole.weighed(cloud, 0.0, theta, index)
+
+    def end(self, cloud: Cloud, history: Any, lineage: Array, position: Array, path: Any) -> Any:
+        """The path of a particle that is drawn with the last weights."""
+        states = jax.tree.map(lambda leaf, one: jnp.concatenate([leaf, one[:, None]], axis=1), history, path)
+        return traced(self.series, states, lineage, ancestors(position[None], cloud.weights)[0])

@@ -1,0 +1,106 @@
+"""The log posterior density of parameters, with the likelihood estimated by a particle filter."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+
+from lockstep.core.evaluation import Evaluation
+from lockstep.core.parts import part, set_field, static
+from lockstep.core.trees import is_concrete, namespace
+from lockstep.core.types import Array, Key, Position, Shape
+from lockstep.host.functions import Scalar, wrapped
+from lockstep.host.generator import RandomKey, as_keys
+from lockstep.state_space.filter import Filter, FilterNoise
+from lockstep.state_space.forecast import Forecaster
+from lockstep.state_space.noisiness import cure_of
+from lockstep.state_space.paths import traced
+from lockstep.state_space.resampling import ancestors
+
+
+@part
+class ParticleEstimate(Evaluation):
+    """The log prior density plus the log likelihood estimate of a filter, and perhaps one path of the hidden states.
+
+    The noise of an update is a key, from which all noise of the filter is drawn at once: kept for a block of updates,
+    it would fill the memory.
+    """
+
+    log_prior: Any
+    filter: Filter
+    has_path: bool = static(default=False)
+
+    is_random = True
+    gains_by_correlation = True
+    exact_when = "the log densities and log weights of the model are right (any number of particles will do)"
+    name = "the likelihood estimate by the model's log_observation (model.filter tells at which step)"
+
+    def __post_init__(self) -> None:
+        set_field(self, "log_prior", wrapped(Scalar, self.log_prior, "log_prior"))
+
+    @property
+    def when_stuck(self) -> str:
+        return (
+            f"take more than {self.filter.particles:,} particles, so that the standard deviation of the log likelihood "
+            f"estimate is near 1 (ls.advise(kernel, initial) measures it), or a guided filter"
+        )
+
+    @property
+    def is_of_keys(self) -> bool:
+        return self.filter.model.draw is None
+
+    @property
+    def forecaster(self) -> Forecaster | None:
+        return Forecaster(self.filter.model, self.filter.series.length) if self.has_path else None
+
+    def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
+        return jr.split(key, shape) if shape else key
+
+    def opened(self, noise: Any) -> FilterNoise:
+        if isinstance(noise, FilterNoise):
+            return noise
+        if self.filter.model.is_boxed:
+            noise = RandomKey.of(noise)
+            if self.filter.model.draw is None:
+                return self.filter.generated(noise.generator())
+            return jax.tree.map(np.asarray, self.filter.noise(as_keys(noise)))
+        return self.filter.noise(noise)
+
+    def __call__(self, noise: Any, position: Position) -> Any:
+        if self.filter.model.is_boxed and not is_concrete((noise, position)):
+            raise NotImplementedError("a particle filter with black boxes cannot be called back from compiled code")
+        full = self.opened(noise)
+        log_prior = self.log_prior(position)
+        cloud, _, (history, lineage) = self.filter(full, position, is_kept=self.has_path)
+        xp = namespace(full.resampling)
+        # Outside of the support of the prior the model need not have a meaning.
+        value = xp.where(log_prior == -np.inf, -np.inf, log_prior + cloud.log_likelihood)[()]
+        if not self.has_path:
+            return value
+        last = ancestors(self.chosen(full), cloud.weights)[0]
+        path = traced(self.filter.series, history, lineage, last)
+        return value, jax.tree.map(lambda leaf: leaf.astype(np.uint8) if leaf.dtype == bool else leaf, path)
+
+    def chosen(self, noise: FilterNoise) -> Array:
+        """The position, among the last particles, of the one whose path is taken."""
+        found = jax.scipy.special.ndtr(jnp.asarray(noise.path))[None]
+        return np.asarray(found) if isinstance(noise.resampling, np.ndarray) else found
+
+    def cure(self, positions: Position) -> str | None:
+        return cure_of(self, positions)
+
+    def with_particles(self, particles: int, is_sorted: bool) -> ParticleEstimate:
+        """The same with another number of particles."""
+        made = dataclasses.replace(self.filter, particles=particles, is_sorted=is_sorted)
+        return dataclasses.replace(self, filter=made)
+
+    def probed(self, noise: Any, candidates: Position) -> Any:
+        if self.filter.model.is_boxed:
+            return None
+        found = jax.vmap(self)(noise, candidates)
+        return found[0] if self.has_path else found

@@ -1,0 +1,100 @@
+"""Functions of one particle applied to all of them, and black boxes that take all of them at once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from lockstep.core.arguments import is_array, shapes
+from lockstep.core.parts import part, static
+from lockstep.core.trees import is_alike
+from lockstep.core.types import Array
+from lockstep.host.black_box import BlackBox
+from lockstep.host.functions import Function
+
+
+@part
+class Swarm:
+    """A user's function applied to all particles: mapped over a leading axis of some of its arguments.
+
+    A black box is called once, with all particles in the leading axis of the same arguments, and of its result.
+    """
+
+    function: Any
+    name: str = static()
+    mapped: tuple[bool, ...] = static()
+    is_boxed: bool = static(default=False)
+
+    def __call__(self, *arguments: Any) -> Any:
+        if self.is_boxed:
+            return self.function(*arguments)
+        axes = tuple(0 if is_mapped else None for is_mapped in self.mapped)
+        return jax.vmap(self.function, in_axes=axes + (None,) * (len(arguments) - len(axes)))(*arguments)
+
+    def __repr__(self) -> str:
+        return repr(self.function)
+
+
+def swarm(function: Any, name: str, *mapped: bool) -> Swarm:
+    """A user's function, to be applied to all particles at once; ``mapped`` says which arguments are theirs."""
+    if isinstance(function, Swarm):
+        return function
+    is_boxed = isinstance(function, BlackBox)
+    if is_boxed and function.is_callback:
+        raise TypeError(
+            f"{name} is a black box with batched=True; leave that out: it is called for all particles of one filter"
+        )
+    return Swarm(Function(function, name), name, mapped, is_boxed)
+
+
+def numbers(values: Any, name: str, particles: int, time: Any) -> Array:
+    """Values that are one real number for each particle, or an error that says what they are instead."""
+    if not is_array(values):
+        raise TypeError(f"{name} returned {shapes(values)}{_at(time)}; it must return one real number for a particle")
+    dtype = jnp.result_type(values)
+    if dtype == np.bool_ or np.issubdtype(dtype, np.complexfloating):
+        raise TypeError(
+            f"{name} returned {dtype} for a particle{_at(time)}; it must return one real number (a log density is "
+            f"jnp.where(condition, 0.0, -jnp.inf), not the condition)"
+        )
+    if np.shape(values) != (particles,):
+        shape = np.shape(values)
+        if isinstance(values, jax.Array):
+            what, should = f"an array of shape {shape[1:]} for one particle", "sum over the components with jnp.sum"
+        else:
+            what, should = f"an array of shape {shape}", f"one number for each of the {particles} particles"
+        raise ValueError(f"{name} returned {what}{_at(time)}; it must return one number a particle ({should})")
+    return values
+
+
+def require_states(states: Any, name: str, particles: int, time: Any, like: Any = None) -> Any:
+    """States of all particles, or an error that says what they are instead."""
+    leaves = jax.tree.leaves(states)
+    if not leaves or any(not np.ndim(leaf) or np.shape(leaf)[0] != particles for leaf in leaves):
+        raise ValueError(
+            f"{name} returned {shapes(states)}{_at(time)}; the first axis of each array must have length {particles}, "
+            f"one row a particle"
+        )
+    if like is not None:
+        old = [(np.shape(leaf), jnp.result_type(leaf)) for leaf in jax.tree.leaves(like)]
+        new = [(np.shape(leaf), jnp.result_type(leaf)) for leaf in leaves]
+        if not is_alike(states, like) or old != new:
+            raise ValueError(
+                f"{name} returned {_kinds(states)} for a particle{_at(time)}, but the state before was {_kinds(like)}; "
+                f"structure, shapes and dtypes of a state must stay the same"
+            )
+    return states
+
+
+def _kinds(states: Any) -> str:
+    kinds = ", ".join(f"{jnp.result_type(leaf)}{list(np.shape(leaf)[1:])}" for leaf in jax.tree.leaves(states))
+    is_one = jax.tree_util.all_leaves([states])
+    return kinds if is_one else f"a {type(states).__name__} of {kinds}"
+
+
+def _at(time: Any) -> str:
+    """Where a value was returned: compiled code does not know."""
+    return "" if isinstance(time, jax.core.Tracer) else f" at time {int(time)}"

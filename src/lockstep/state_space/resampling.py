@@ -1,0 +1,83 @@
+"""Which particles have offspring: sorted positions in [0, 1), and the particles whose shares they fall into."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from lockstep.core.trees import namespace
+from lockstep.core.types import Array
+
+SCHEMES = ("systematic", "multinomial")
+
+
+def normals_of(scheme: str, particles: int) -> int:
+    """How many standard normal numbers a scheme needs for one resampling."""
+    return 1 if scheme == "systematic" else particles + 1
+
+
+def positions_of(normals: Array, scheme: str, particles: int) -> Array:
+    """Sorted positions in [0, 1), a row for each resampling, from normal numbers.
+
+    Systematic ones are (i + u)/N with one uniform u; multinomial ones are N uniform numbers in order, made from the
+    spacings of N + 1 exponential ones.
+    """
+    if scheme == "systematic":
+        return jax.scipy.special.ndtr(normals)[..., 0]
+    spacings = jnp.cumsum(-jax.scipy.special.log_ndtr(normals), axis=-1)
+    return spacings[..., :-1] / spacings[..., -1:]
+
+
+def ancestors(positions: Array, weights: Array) -> Array:
+    """The particle of each position, whose share of the weights it falls into.
+
+    One number u stands for the systematic positions, (i + u)/N. The weights need not sum to 1.
+    """
+    xp, count = namespace(weights), weights.shape[0]
+    shares = cumulative(weights)
+    if np.ndim(positions):
+        found = xp.searchsorted(shares, positions * shares[-1], side="right")
+    else:
+        # How many positions lie below the end of each share; a position is that of as many shares as end before it.
+        below = xp.clip(xp.ceil(shares * (count / shares[-1]) - positions), 0, count).astype(np.int32)
+        found = xp.cumsum(_counts(below, count))[:count]
+    # Rounding may not lead to a particle beyond the last that has a weight.
+    return xp.minimum(found, last_of(weights)).astype(np.int32)
+
+
+def _counts(values: Array, most: int) -> Array:
+    """How often each of the numbers 0 … most occurs."""
+    if isinstance(values, np.ndarray):
+        return np.bincount(np.clip(values, 0, most), minlength=most + 1)  # NaN is no number at all as a whole one
+    return jnp.zeros(most + 1, np.int32).at[values].add(1, mode="promise_in_bounds")
+
+
+def last_of(weights: Array) -> Array:
+    """The last particle that has a weight."""
+    xp = namespace(weights)
+    return xp.max(xp.where(weights > 0, xp.arange(weights.shape[0]), 0))
+
+
+def cumulative(weights: Array) -> Array:
+    """Cumulative sums: in compiled code of short rows first, then of rows, since XLA's own are slow."""
+    if isinstance(weights, np.ndarray):
+        return np.cumsum(weights)
+    count = weights.shape[0]
+    width = max(1, math.isqrt(count - 1) + 1)
+    if width > 64:
+        return jnp.cumsum(weights)
+    rows = jnp.pad(weights, (0, width * width - count)).reshape(width, width)
+    sums = rows @ np.triu(np.ones((width, width)))
+    before = np.triu(np.ones((width, width)), 1).T @ sums[:, -1]
+    return (sums + before[:, None]).reshape(-1)[:count]
+
+
+def require_scheme(scheme: Any) -> str:
+    """A name of a scheme, or an error that lists them."""
+    if scheme not in SCHEMES:
+        raise ValueError(f"resampling is {scheme!r}; it must be one of {', '.join(map(repr, SCHEMES))}")
+    return str(scheme)

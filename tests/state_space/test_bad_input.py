@@ -1,0 +1,162 @@
+"""What cannot be filtered is refused, by the name of the function and the step."""
+
+import jax.numpy as jnp
+import jax.random as jr
+import jax.scipy.stats as jst
+import numpy as np
+import pytest
+from linear_normal import THETA, draw, initial, log_observation, log_prior, model, transition
+
+import lockstep as ls
+
+DATA = np.array([0.3, -0.2, 0.5, 1.0])
+WALK = ls.RandomWalk({"phi": 0.1, "log_sigma": 0.4})
+
+
+def changed(**functions):
+    given = {"initial": initial, "transition": transition, "log_observation": log_observation, "draw": draw}
+    return ls.models.StateSpace(**{**given, **functions})
+
+
+def run(made, data=DATA, particles=5, **options):
+    return made.filter(jr.key(0), THETA, data, particles=particles, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "told"),
+    [
+        ({"particles": 0}, ValueError, "particles is 0"),
+        ({"particles": 2.5}, ValueError, "particles is 2.5"),
+        ({"data": []}, ValueError, "data is empty"),
+        ({"data": np.array(["a"])}, TypeError, "data is"),
+        ({"data": 1.0}, ValueError, "leading axis"),
+        ({"times": [0, 1, 2]}, ValueError, "4 observations; give one time for each"),
+        ({"times": [0, 2, 2, 3]}, ValueError, "increasing"),
+        ({"times": [0, 1, 2.5, 3]}, TypeError, "whole numbers"),
+        ({"inputs": np.zeros(5)}, ValueError, "must have length 4, one row for each time from 0 to 3"),
+        ({"resampling": "stratified"}, ValueError, "resampling is 'stratified'.*'systematic', 'multinomial'"),
+        ({"threshold": 0.0}, ValueError, "threshold is 0.0"),
+        ({"quantiles": 1.5}, ValueError, "quantiles is 1.5"),
+    ],
+)
+def test_arguments(options, error, told):
+    with pytest.raises(error, match=told):
+        run(model(), **options)
+
+
+def test_a_key_is_a_key():
+    with pytest.raises(TypeError, match="key is 3"):
+        model().filter(3, THETA, DATA, particles=5)
+
+
+@pytest.mark.parametrize(
+    ("functions", "error", "told"),
+    [
+        (
+            {"log_observation": lambda theta, x, y, t: jnp.array([1.0, 2.0]) * x},
+            ValueError,
+            r"log_observation returned an array of shape \(2,\) for one particle",
+        ),
+        ({"log_observation": lambda theta, x, y, t: x > 0}, TypeError, "log_observation returned bool"),
+        ({"transition": lambda z, x, theta, t: jnp.stack([x, x])}, ValueError, "transition returned float64.2. for a"),
+        ({"transition": lambda z, x, theta: x}, TypeError, "transition must take 4 positional arguments"),
+        ({"transition": None}, TypeError, "transition of StateSpace must be a function"),
+        ({"initial": lambda z, theta: None}, TypeError, "initial returned None"),
+        ({"draw": lambda key, count: jr.normal(key, (count - 1,))}, ValueError, "draw, called with"),
+    ],
+)
+def test_functions(functions, error, told):
+    with pytest.raises(error, match=told):
+        run(changed(**functions))
+
+
+def test_nan_weights_are_told_with_their_step():
+    broken = changed(log_observation=lambda theta, x, y, t: jnp.where(t == 2, jnp.nan, 0.0) + x)
+    with pytest.raises(FloatingPointError, match=r"observation 2 \(time 2\): log_observation returned no number"):
+        run(broken)
+
+
+def test_no_weight_at_all_is_minus_infinity_and_counted():
+    empty = changed(log_observation=lambda theta, x, y, t: jnp.where(t == 1, -jnp.inf, 0.0 * x))
+    with pytest.warns(ls.LockstepWarning, match="no particle had a weight at 1 of 4 observations, first at number 1"):
+        found = run(empty, paths=2)
+    assert found.log_likelihood == -np.inf
+    assert found.collapsed == 1
+    assert np.all(np.isfinite(found.means))
+    assert not np.any(np.isnan(found.increments))
+
+
+def test_weights_that_underflow_are_none():
+    """e^-1000 is no number, but the ratio of two of them is."""
+    tiny = changed(log_observation=lambda theta, x, y, t: -1000.0 + jst.norm.logpdf(y, x))
+    normal = changed(log_observation=lambda theta, x, y, t: jst.norm.logpdf(y, x))
+    assert np.isclose(run(tiny).log_likelihood, run(normal).log_likelihood - 4000)
+
+
+class Numpy:
+    """The same model on NumPy arrays, with a fault at one time."""
+
+    def __init__(self, fault=None):
+        self.fault = fault
+
+    def initial(self, rng, theta, count):
+        return rng.normal(size=count)
+
+    def transition(self, x, theta, t, rng):
+        if self.fault == "raises" and t == 2:
+            raise ArithmeticError("no such state")
+        moved = theta["phi"] * x + np.exp(theta["log_sigma"]) * rng.normal(size=x.shape)
+        return moved[1:] if self.fault == "too few" and t == 2 else moved
+
+    def log_observation(self, theta, x, y, t):
+        found = -0.5 * ((y - x) / 0.8) ** 2 - np.log(0.8) - 0.5 * np.log(2 * np.pi)
+        if self.fault == "nan" and t == 2:
+            found[0] = np.nan
+        return found.sum() if self.fault == "sum" and t == 1 else found
+
+    def observe(self, rng, x, theta, t):
+        return x + 0.8 * rng.normal(size=x.shape)
+
+    @property
+    def model(self):
+        names = ("initial", "transition", "log_observation", "observe")
+        return ls.models.StateSpace(**{name: ls.blackbox(getattr(self, name)) for name in names})
+
+
+@pytest.mark.parametrize(
+    ("fault", "error", "told"),
+    [
+        ("too few", ValueError, r"transition returned an array of shape \(4,\) at time 2; the first axis.*length 5"),
+        ("sum", ValueError, r"log_observation returned an array of shape \(\) at time 1"),
+        ("raises", ArithmeticError, "no such state"),
+        ("nan", FloatingPointError, r"observation 2 \(time 2\): log_observation"),
+    ],
+)
+def test_functions_on_numpy_arrays(fault, error, told):
+    with pytest.raises(error, match=told):
+        run(Numpy(fault).model)
+
+
+def test_a_kernel_of_numpy_functions_names_the_step():
+    kernel = ls.particle_marginal(log_prior, Numpy("too few").model, DATA, WALK, particles=5)
+    with pytest.raises(ValueError, match=r"transition returned an array of shape \(4,\) at time 2"):
+        ls.sample(kernel, THETA, draws=3, chains=1)
+
+
+def test_nan_weights_in_a_kernel_are_an_error():
+    kernel = ls.particle_marginal(log_prior, Numpy("nan").model, DATA, WALK, particles=5)
+    with pytest.raises(ValueError, match=r"log_observation \(model.filter tells at which step\) is nan"):
+        ls.sample(kernel, THETA, draws=200, chains=1)
+
+
+def test_arguments_of_the_kernel():
+    with pytest.raises(TypeError, match="model must be an ls"):
+        ls.particle_marginal(model(), log_prior, DATA, WALK, 5)
+    keyed = changed(draw=None)
+    with pytest.raises(TypeError, match="there is no draw"):
+        ls.particle_marginal(log_prior, keyed, DATA, WALK, 5, correlation=0.9)
+    with pytest.raises(TypeError, match="batched=True"):
+        changed(initial=ls.blackbox(lambda rng, theta: 0.0, batched=True))
+    plain = ls.sample(ls.standard(lambda x: -(x**2), ls.RandomWalk(1.0)), 0.0, draws=5, chains=1)
+    with pytest.raises(AttributeError, match="keeps no paths"):
+        _ = plain.paths
