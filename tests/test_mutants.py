@@ -223,7 +223,7 @@ FAULTS = {
         ("(np.log(-inverse / shape) - shape - 1)", "(np.log(-inverse / shape) + shape - 1)"),
     ],
     ("separation/times.py", "separation/test_separation.py::test_the_geometric_test_has_its_level"): [
-        ("len(expected) - 2))", "len(expected)))"),
+        ("chdtrc(len(expected) - 2, score)", "chdtrc(len(expected), score)"),
     ],
     ("separation/times.py", "separation/test_separation.py::test_waits_and_spells"): [
         ("np.sum(times) + 1) / 2", "np.sum(times) - 1) / 2"),
@@ -325,10 +325,10 @@ FAULTS = {
         "ratios/carried.py",
         "coupling/test_lagged.py::test_remembered_noises_are_each_their_walk_and_meet_as_often_as_can_be",
     ): [
-        ("apart = self.correlation * (here - there) / root", "apart = self.correlation * (there - here) / root"),
-        ("apart = self.correlation * (here - there) / root", "apart = self.correlation * (here - there)"),
+        ("self.correlation * (here - there) / root", "self.correlation * (there - here) / root"),
+        ("* (here - there) / root", "* (here - there)"),
         ("apart = self.correlation * (here - there) / root", "apart = (here - there) / root"),
-        ("choose(is_same, z + apart, mirrored)", "choose(is_same, z, mirrored)"),
+        ("is_same, z + apart, mirrored", "is_same, z, mirrored"),
         ("choose(is_same, z + apart, mirrored)", "choose(is_same, z + apart, z)"),
         ("(memory.noise, other.noise, noise)", "(other.noise, memory.noise, noise)"),
         ("return (1 - self.correlation**2) ** 0.5", "return (1 - self.correlation) ** 0.5"),
