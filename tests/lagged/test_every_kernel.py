@@ -9,6 +9,9 @@ import numpy as np
 import pytest
 
 import lockstep as ls
+from lockstep.chains.fit import fitted_parts
+from lockstep.core.precision import double_precision
+from lockstep.lagged.start import law_after_fit, law_of_start
 
 OBSERVED = 0.9  # with variance 1, and N(0, 1) before: N(0.45, 1/2) after
 MEAN, SQUARE = OBSERVED / 2, OBSERVED**2 / 4 + 1 / 2
@@ -184,13 +187,8 @@ def test_what_is_fitted_first_and_cannot_meet_is_refused_at_once():
 
 
 def test_starts_far_from_a_mode_are_told():
-    with pytest.warns(ls.LockstepWarning, match="standard deviations from the mode"):
-        ls.unbiased(
-            ls.subsampled(None, log_row, DATA, count=100),
-            lambda key: 2 + jr.normal(key, (1,)),
-            pairs=2,
-            lag=5,
-            start=5,
-            end=10,
-            most=10,
-        )
+    law = law_of_start(lambda key: 2 + jr.normal(key, (1,)))
+    with double_precision():
+        _, start = fitted_parts(ls.subsampled(None, log_row, DATA, count=100), law, jr.key(0))
+        with pytest.warns(ls.LockstepWarning, match="standard deviations from the mode"):
+            assert law_after_fit(law, start, jr.key(0)) is law
