@@ -152,6 +152,8 @@ def test_nan_weights_in_a_kernel_are_an_error():
 def test_arguments_of_the_kernel():
     with pytest.raises(TypeError, match="model must be an ls"):
         ls.particle_marginal(model(), log_prior, DATA, WALK, 5)
+    with pytest.raises(TypeError, match="log_prior is a black box, but"):
+        ls.particle_marginal(ls.blackbox(lambda theta: 0.0), model(), DATA, WALK, 5)
     keyed = changed(draw=None)
     with pytest.raises(TypeError, match="there is no draw"):
         ls.particle_marginal(log_prior, keyed, DATA, WALK, 5, correlation=0.9)

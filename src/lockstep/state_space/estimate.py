@@ -14,6 +14,7 @@ from lockstep.core.evaluation import Evaluation
 from lockstep.core.parts import part, set_field, static
 from lockstep.core.trees import is_concrete, namespace
 from lockstep.core.types import Array, Key, Position, Shape
+from lockstep.host.black_box import BlackBox
 from lockstep.host.functions import Scalar, wrapped
 from lockstep.host.generator import RandomKey, as_keys
 from lockstep.state_space.filter import Filter, FilterNoise
@@ -41,6 +42,11 @@ class ParticleEstimate(Evaluation):
     name = "the likelihood estimate by the model's log_observation (model.filter tells at which step)"
 
     def __post_init__(self) -> None:
+        if isinstance(self.log_prior, BlackBox) and not self.filter.model.is_boxed:
+            raise TypeError(
+                "log_prior is a black box, but the model's functions are compiled; write log_prior with jax.numpy, or "
+                "the model with functions on NumPy arrays"
+            )
         set_field(self, "log_prior", wrapped(Scalar, self.log_prior, "log_prior"))
 
     @property
