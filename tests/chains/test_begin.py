@@ -45,6 +45,15 @@ def test_chains_begin_more_widely_than_the_posterior(many):
     assert "around the mode" in began and "not at `initial`" in began
 
 
+def test_a_kernel_whose_mode_is_known_begins_around_it_too(many):
+    """All its chains would begin at the user's position, here 14 and 28 standard deviations away."""
+    estimator = ls.estimators.subsample(None, log_likelihood, ROWS, 8, initial=np.zeros(2))
+    with double_precision():
+        one, starts, began = fitted(ls.corrected(estimator, ls.RandomWalk(0.1)), np.zeros(2), 400, jr.key(0))
+    np.testing.assert_allclose(starts.positions, many[0], atol=1e-6)
+    assert began == many[1] and one.ratio.estimator is estimator
+
+
 def test_a_start_is_a_function_of_the_seed_and_the_chain_alone(many):
     few, _ = begin(np.zeros(2), 3)
     np.testing.assert_array_equal(few, many[0][:3])

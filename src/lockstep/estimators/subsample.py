@@ -15,7 +15,7 @@ from lockstep.core.types import Array, Key, Position, Shape
 from lockstep.estimators.mean import average
 from lockstep.estimators.samples import moments
 from lockstep.host.functions import Scalar, wrapped
-from lockstep.subsampling.mode import Mode, find_mode
+from lockstep.subsampling.mode import Mode, find_mode, known_mode
 from lockstep.subsampling.prior import prior_of, require_order
 from lockstep.subsampling.rows import Rows, as_rows, draw_indices, widened
 from lockstep.subsampling.scatter import Scattered
@@ -83,7 +83,16 @@ class Subsample(Estimator):
         return Subsample(self.log_prior, self.log_likelihood, self.rows, self.control, self.cumulative, count)
 
     def fit(self, position: Position, progress: bool | None = None) -> tuple[Subsample, Any]:
-        """With the Taylor expansion at the mode that is found from ``position``, and the surroundings of the mode."""
+        """With the Taylor expansion at the mode that is found from ``position``, and the surroundings of the mode.
+
+        Where the mode is known already, these alone: chains begin around it, wherever the user's position is.
+        """
+        if isinstance(self.control, Taylor):
+            known = known_mode(
+                self.log_prior, self.log_likelihood, self.rows, position,
+                self.control.center, self.control.gradient, self.control.hessian,
+            )  # fmt: skip
+            return self, position if known is None else self.starts(known)
         if not isinstance(self.control, Unfitted):
             return self, position
         mode = find_mode(self.log_prior, self.log_likelihood, self.rows, position, progress)

@@ -14,7 +14,7 @@ from lockstep.core.precision import canonical, double_precision
 from lockstep.core.trees import describe
 from lockstep.core.types import Array, Position
 from lockstep.host.functions import Scalar, wrapped
-from lockstep.subsampling.objective import Objective, covariance_factor
+from lockstep.subsampling.objective import Objective, covariance_factor, prior_derivatives
 from lockstep.subsampling.prior import prior_of, require_order
 from lockstep.subsampling.rows import Rows, as_rows
 from lockstep.subsampling.sums import Sums, all_values
@@ -124,23 +124,47 @@ def _laplace(objective: Objective) -> Mode:
     if factor is None:
         eigenvalues, vectors = np.linalg.eigh(-posterior.hessian)
         raise NoMode(_improper(objective, vectors[:, 0], f"its curvature there is {eigenvalues[0]:.3g}"))
-    step = factor @ (factor.T @ posterior.gradient)
     if not objective.is_at_mode:
         raise NoMode(
             f"the search for the mode ended after {objective.passes} passes without finding it; begin elsewhere with "
             f"initial=..., or give log_prior (an improper posterior may have no mode)"
         )
     _require_fall(objective, factor)
-    mode = unflatten(jnp.asarray(objective.center), objective.like)
+    return _approximation(objective.like, objective.center, likelihood, posterior, factor, objective.passes)
+
+
+def _approximation(
+    like: Position, center: Array, likelihood: Sums, posterior: Sums, factor: Array, passes: int
+) -> Mode:
+    step = factor @ (factor.T @ posterior.gradient)
     return Mode(
-        position=jax.tree.map(np.asarray, mode),
-        center=objective.center,
+        position=jax.tree.map(np.asarray, unflatten(jnp.asarray(center), like)),
+        center=center,
         likelihood=likelihood,
-        mean=objective.center + step,
+        mean=center + step,
         factor=factor,
         height=float(posterior.value + posterior.gradient @ step / 2),
-        passes=objective.passes,
+        passes=passes,
     )
+
+
+def known_mode(
+    log_prior: Any, log_likelihood: Any, rows: Rows, position: Position, center: Any, gradient: Any, hessian: Any
+) -> Mode | None:
+    """The mode at which an expansion of the log likelihood was made, from its derivatives and one pass over the data.
+
+    None if the posterior has no maximum there.
+    """
+    with double_precision():
+        like = canonical(position, "initial")
+        likelihood = canonical(wrapped(Scalar, log_likelihood, "log_likelihood"), "log_likelihood")
+        center, gradient, hessian = (np.asarray(one, float) for one in (center, gradient, hessian))
+        value = all_values(likelihood, rows, jnp.asarray(center)[None], like)[0]
+        sums = Sums(value, gradient, hessian)
+        prior = prior_derivatives(canonical(prior_of(log_prior), "log_prior"), jnp.asarray(center), like)
+        posterior = sums + Sums(*map(np.asarray, prior))
+        factor = covariance_factor(-posterior.hessian)
+        return None if factor is None else _approximation(like, center, sums, posterior, factor, 1)
 
 
 def _require_fall(objective: Objective, factor: Array) -> None:

@@ -50,7 +50,7 @@ class Objective:
                 likelihood = likelihood + part
                 shown.update(min(start + length, self.rows.size))
         likelihood = likelihood * self.weight
-        prior = _prior_derivatives(self.log_prior, vector, self.like)
+        prior = prior_derivatives(self.log_prior, vector, self.like)
         if not np.isfinite(prior.value) and self.passes == 1:
             where = describe(unflatten(np.asarray(vector), self.like))
             raise ValueError(
@@ -116,5 +116,6 @@ def covariance_factor(precision: Array) -> Array | None:
 
 
 @jax.jit
-def _prior_derivatives(log_prior: Any, vector: Array, like: Position) -> Sums:
+def prior_derivatives(log_prior: Any, vector: Array, like: Position) -> Sums:
+    """Value, gradient and Hessian of a log prior at a flat position."""
     return derivatives(log_prior, vector, like)
