@@ -470,6 +470,115 @@ FAULTS = {
     ("models/leaps.py", "models/test_leaps.py::test_poisson[40.5]"): [
         ("lambda x: mean / (x + 1)", "lambda x: mean / (x + 2)"),
         ("- mean - log_factorial(mode)", "- mean - log_factorial(mode + 1)"),
+    ("ratios/bound_check.py", "subsampling/test_bound_check.py::test_every_row_is_watched_with_the_same_probability"): [
+        ("process.first.keeps[0] * size", "process.first.keeps[-1] * size"),
+        ("jnp.clip((process.first.keeps[0] * size).astype(np.int32), 0, size - 1)", "process.first.rows[0]"),
+        ("astype(np.int32), 0, size - 1)", "astype(np.int32), 0, size - 2)"),
+    ],
+    (
+        "ratios/bound_check.py",
+        "subsampling/test_bound_check.py::test_rows_that_are_looked_at_are_those_of_the_smallest_bounds_and_some_of_all",
+    ): [
+        (
+            "np.argpartition(coefficients, MOST_ROWS // 2)[: MOST_ROWS // 2]",
+            "np.argpartition(coefficients, MOST_ROWS // 2)[-MOST_ROWS // 2 :]",
+        ),
+        ("np.linspace(0, len(coefficients) - 1, MOST_ROWS // 2)", "np.linspace(0, MOST_ROWS - 1, MOST_ROWS // 2)"),
+        (
+            "    return np.union1d(least, np.linspace(0, len(coefficients) - 1, MOST_ROWS // 2).astype(int))",
+            "    return least",
+        ),
+    ],
+    (
+        "ratios/bound_check.py",
+        "subsampling/test_bound_check.py::test_one_row_without_a_bound_among_thousands_is_found",
+    ): [
+        ("row {int(rows[row]):,} changes by", "row {row:,} changes by"),
+        ("bounds = minibatch.coefficients[rows] * size", "bounds = minibatch.coefficients.max() * size"),
+    ],
+    ("ratios/bound_check.py", "subsampling/test_bound_check.py::test_a_bound_may_be_met_and_no_more"): [
+        ("jnp.abs(change) > minibatch", "change > minibatch"),
+        ("ROUNDING = 1e-12", "ROUNDING = 1e-9"),
+    ],
+    ("ratios/bound_check.py", "subsampling/test_bound_check.py::test_distances"): [
+        ("(size >= 0) & (rate <= MOST_ARRIVALS)", "(size >= 0)"),
+        ("jnp.maximum(jnp.abs(there), jnp.abs(back)))", "jnp.maximum(jnp.abs(there), jnp.abs(back)) + 1.0)"),
+        ("return ~(jnp.abs(there - back) <= SLACK", "return (jnp.abs(there - back) > SLACK"),
+    ],
+    ("subsampling/scatter.py", "chains/test_begin.py::test_steps_have_the_directions_of_the_posterior"): [
+        ("np.asarray(normals) @ mode.factor.T", "np.asarray(normals) @ mode.factor"),
+        (
+            "np.linalg.solve(self.mode.factor, (vectors - self.mode.center).T)",
+            "np.linalg.solve(self.mode.factor.T, (vectors - self.mode.center).T)",
+        ),
+        ("np.sqrt(np.mean(white**2, axis=0))", "np.sqrt(np.sum(white**2, axis=0))"),
+        ("FACTORS = (2.0, 1.0, 0.5)", "FACTORS = (1.0, 0.5)"),
+        (
+            "np.asarray(self.mode.height - 0.5 * np.sum(white**2, axis=0))",
+            "np.asarray(-0.5 * np.sum(white**2, axis=0))",
+        ),
+    ],
+    ("subsampling/scatter.py", "chains/test_begin.py::test_no_chain_begins_where_independent_candidates_would_stick"): [
+        ("np.isfinite(above) & (above <= MOST_ABOVE)", "np.isfinite(above)"),
+        ("self.mode.height - 0.5 * np.sum", "self.mode.height + 0.5 * np.sum"),
+    ],
+    ("subsampling/scatter.py", "chains/test_begin.py::test_starts_are_inside_the_support"): [
+        ("is_good = np.isfinite(above) &", "is_good = ~np.isnan(above) &"),
+        ("np.asarray(prior) + all_values", "all_values"),
+        ("places[left[is_good]] = tried[is_good]", "places[: is_good.sum()] = tried[is_good]"),
+    ],
+    (
+        "subsampling/mode.py",
+        "subsampling/test_mode.py::test_the_approximation_of_a_normal_density_is_itself_wherever_the_search_ends",
+    ): [
+        ("posterior.value + posterior.gradient @ step / 2", "posterior.value + posterior.gradient @ step"),
+        ("height=float(posterior.value + posterior.gradient @ step / 2)", "height=float(posterior.value)"),
+        ("mean=center + step", "mean=center - step"),
+        ("step = factor @ (factor.T @ posterior.gradient)", "step = factor.T @ (factor @ posterior.gradient)"),
+        ("factor=factor,\n        height", "factor=factor.T,\n        height"),
+    ],
+    ("ratios/tuna.py", "subsampling/test_arrivals.py::test_rows_up_to_the_rate_weigh_if_they_are_kept"): [
+        (
+            "extra * c + total * (difference + c * size) / 2, difference",
+            "extra * c + total * (difference + c * size), difference",
+        ),
+        ("jnp.log(back) - jnp.log(there), 0.0)", "jnp.log(there) - jnp.log(back), 0.0)"),
+        (
+            "is_kept = arrivals.keeps * (extra + total * size) * c <= drawn",
+            "is_kept = arrivals.keeps * (extra + total * size) <= drawn",
+        ),
+        (
+            "return self.estimator.remainder(old, row) - self.estimator.remainder(new, row)",
+            "return self.estimator.remainder(new, row) - self.estimator.remainder(old, row)",
+        ),
+        ("return self.chi * mass**2 + mass", "return mass"),
+        ("extra, rate = self.chi * (total * size) ** 2", "extra, rate = self.chi * total * size"),
+        ("jnp.where(times <= rate, terms(arrivals), 0.0)", "terms(arrivals)"),
+    ],
+    (
+        "ratios/tuna.py",
+        "subsampling/test_arrivals.py::test_the_weight_of_other_positions_is_that_of_the_rows_that_were_kept",
+    ): [
+        (
+            "there, back = intensity(position, candidate)[0], intensity(candidate, position)[0]",
+            "there, back = drawn, intensity(x.candidate, x.position)[0]",
+        ),
+    ],
+    ("ratios/tuna.py", "subsampling/test_arrivals.py::test_the_poisson_product_is_over_the_rows_up_to_its_rate"): [
+        ("jnp.log1p(total * r / (c * rate))", "jnp.log1p(total * r / rate)"),
+        ("return 2 * self.minibatch.cumulative", "return self.minibatch.cumulative"),
+        (
+            "return estimator.remainder(position, row) - estimator.remainder(self.reference, row)",
+            "return estimator.remainder(position, row)",
+        ),
+    ],
+    ("ratios/tuna.py", "subsampling/test_arrivals.py::test_noise_of_gaps_rows_and_keeps_has_keys_of_its_own"): [
+        ("jr.uniform(key_keeps, shape, float)", "jr.uniform(key_gaps, shape, float)"),
+        (
+            "draw_indices(key_rows, self.estimator.rows.size, self.cumulative, shape)",
+            "draw_indices(key_rows, self.estimator.rows.size, None, shape)",
+        ),
+        ("draw_indices(key_rows, self.estimator.rows.size", "draw_indices(key_keeps, self.estimator.rows.size"),
     ],
 }
 MUTANTS |= {
