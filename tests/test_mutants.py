@@ -470,6 +470,7 @@ FAULTS = {
     ("models/leaps.py", "models/test_leaps.py::test_poisson[40.5]"): [
         ("lambda x: mean / (x + 1)", "lambda x: mean / (x + 2)"),
         ("- mean - log_factorial(mode)", "- mean - log_factorial(mode + 1)"),
+    ],
     ("ratios/bound_check.py", "subsampling/test_bound_check.py::test_every_row_is_watched_with_the_same_probability"): [
         ("process.first.keeps[0] * size", "process.first.keeps[-1] * size"),
         ("jnp.clip((process.first.keeps[0] * size).astype(np.int32), 0, size - 1)", "process.first.rows[0]"),
@@ -497,6 +498,7 @@ FAULTS = {
         ("bounds = minibatch.coefficients[rows] * size", "bounds = minibatch.coefficients.max() * size"),
     ],
     ("ratios/bound_check.py", "subsampling/test_bound_check.py::test_a_bound_may_be_met_and_no_more"): [
+        ("minibatch.coefficients[index] * size * (1 + SLACK)", "minibatch.coefficients[0] * size * (1 + SLACK)"),
         ("jnp.abs(change) > minibatch", "change > minibatch"),
         ("ROUNDING = 1e-12", "ROUNDING = 1e-9"),
     ],
@@ -506,6 +508,7 @@ FAULTS = {
         ("return ~(jnp.abs(there - back) <= SLACK", "return (jnp.abs(there - back) > SLACK"),
     ],
     ("subsampling/scatter.py", "chains/test_begin.py::test_steps_have_the_directions_of_the_posterior"): [
+        ("left = left[~is_good]", "left = left[is_good]"),
         ("np.asarray(normals) @ mode.factor.T", "np.asarray(normals) @ mode.factor"),
         (
             "np.linalg.solve(self.mode.factor, (vectors - self.mode.center).T)",
@@ -580,9 +583,39 @@ FAULTS = {
         ),
         ("draw_indices(key_rows, self.estimator.rows.size", "draw_indices(key_keeps, self.estimator.rows.size"),
     ],
+    ("subsampling/objective.py", "subsampling/test_mode.py::test_a_search_that_has_not_arrived_is_no_mode"): [
+        ("posterior.gradient) < 1.0)", "posterior.gradient) < 10.0)"),
+    ],
+    ("subsampling/mode.py", "subsampling/test_mode.py::test_a_tail_that_does_not_fall_off_is_refused_on_either_side"): [
+        ("sign = 1.0 if np.argmin(fall) == 0 else -1.0", "sign = 1.0"),
+        ("np.array([[0.0], [FAR], [-FAR]])", "np.array([[0.0], [FAR], [FAR]])"),
+        (
+            "(values + np.asarray(prior))[0] - (values + np.asarray(prior))[1:]",
+            "(values + np.asarray(prior))[1:] - (values + np.asarray(prior))[0]",
+        ),
+    ],
+    ("subsampling/objective.py", "subsampling/test_mode.py::test_the_factor_of_a_precision"): [
+        ("(vectors / eigenvalues) @ vectors.T", "(vectors * eigenvalues) @ vectors.T"),
+    ],
+    ("subsampling/mode.py", "subsampling/test_mode.py::test_a_first_search_on_some_rows_stands_for_all"): [
+        ("min(count, rows.size), replace=False", "min(count, rows.size), replace=True"),
+    ],
+    ("subsampling/objective.py", "subsampling/test_mode.py::test_a_first_search_on_some_rows_stands_for_all"): [
+        (
+            "self.weight, self.show, self.passes = total / rows.size, show, 0",
+            "self.weight, self.show, self.passes = 1.0, show, 0",
+        ),
+        (
+            "jac=lambda u: -self.factor.T @ self.at(u)[1].gradient",
+            "jac=lambda u: self.factor.T @ self.at(u)[1].gradient",
+        ),
+    ],
+    ("subsampling/mode.py", "subsampling/test_mode.py::test_the_mode_of_many_rows_is_that_of_all_of_them"): [
+        ("first.center, first.factor\n            objective.search()\n", "first.center, first.factor\n"),
+    ],
 }
 MUTANTS |= {
-    f"{file}, {before.strip()}": Mutant(file, before, after, test)
+    f"{file}, {before.strip()} → {after.strip()}": Mutant(file, before, after, test)
     for (file, test), faults in FAULTS.items()
     for before, after in faults
 }

@@ -107,9 +107,10 @@ def test_a_bound_may_be_met_and_no_more(share, is_found):
     """Rounding of numbers near 1e8 is no break; a hundredth of the bound is one."""
     with double_precision():
         for row in range(2):
-            for here, there in ((0.3, 0.8), (0.8, 0.3)):
-                found = is_broken(Slopes, jnp.asarray(row), 0.5 * share, jnp.asarray(here), jnp.asarray(there))
-                assert bool(found) is is_found
+            for here in 0.013 + 0.1 * np.arange(10):  # of differences that are rounded up and down
+                for pair in ((here, here + 0.5), (here + 0.5, here)):
+                    found = is_broken(Slopes, jnp.asarray(row), 0.5 * share, *map(jnp.asarray, pair))
+                    assert bool(found) is is_found
 
 
 def test_distances():

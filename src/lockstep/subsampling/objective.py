@@ -110,7 +110,7 @@ def covariance_factor(precision: Array) -> Array | None:
     if not np.all(np.isfinite(precision)):
         return None
     eigenvalues, vectors = np.linalg.eigh((precision + precision.T) / 2)
-    if eigenvalues[0] <= 1e-13 * abs(eigenvalues[-1]) or eigenvalues[0] <= 0:
+    if eigenvalues[0] <= 1e-13 * abs(eigenvalues[-1]):
         return None
     return np.linalg.cholesky((vectors / eigenvalues) @ vectors.T)
 
