@@ -279,6 +279,7 @@ SLOW = {
             "changed": "refuse",
             "on_error": "raise",
             "until": None,
+            "ahead": 1,
         }
     ),
     ls.sweep: (

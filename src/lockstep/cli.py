@@ -94,12 +94,17 @@ def run(
             help="Stop when it is met, after at most --draws: error(0.02), ess(400), seconds(3600), joined by & and |.",
         ),
     ] = None,
+    ahead: Annotated[
+        str,
+        typer.Option(
+            metavar="N|auto", help="Updates of a chain to compute at once; those of black boxes need --workers."
+        ),
+    ] = "1",
 ) -> None:
     """Run chains of a model; the same command again resumes, with more draws it extends."""
-    from lockstep.chains.groups import is_grouped, run_groups
+    from lockstep.chains.groups import run_task
     from lockstep.chains.interrupt import Interrupted, stopped
     from lockstep.chains.prepare import make_task
-    from lockstep.chains.session import run_chains
     from lockstep.engine.totals import failed_sentence
     from lockstep.model_file import load_model
 
@@ -116,14 +121,12 @@ def run(
     kernel, initial = load_model(model)
     out = out or Path("runs") / Path(model.partition(".py")[0]).name
     try:
-        settings = (draws, chains, seed, warmup, thin, out, adapt, not quiet, changed, on_error, criterion)
+        width = int(ahead) if ahead.isdecimal() else ahead
+        settings = (draws, chains, seed, warmup, thin, out, adapt, not quiet, changed, on_error, criterion, width)
         task = make_task(kernel, initial, *settings)
     except Interrupted as stop:
         _stop(str(stop), out)
-    if workers is not None or is_grouped(out):
-        outcome = run_groups(task, workers, not quiet, is_collected=False)
-    else:
-        outcome = run_chains(task, not quiet, is_collected=False)
+    outcome = run_task(task, workers, not quiet, is_collected=False)
     if not outcome.is_complete:
         _stop(str(stopped(task, outcome.totals, None)), out)
     if outcome.totals.bad:

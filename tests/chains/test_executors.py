@@ -20,9 +20,10 @@ import pytest
 from durable_models import CHAINS, DRAWS, GRID, LONG, MODELS, START, SWEEP, log_density, make, sample, single
 
 import lockstep as ls
-from lockstep.chains import groups, jobs, pool as pool_module
+from lockstep.chains import groups, pool as pool_module
 from lockstep.chains.interrupt import Stop
 from lockstep.chains.prepare import make_task
+from lockstep.chains.sent import received, sent
 from lockstep.engine import block as limits
 from lockstep.storage.status import status
 
@@ -396,5 +397,5 @@ def test_a_worker_makes_one_object_of_equal_functions():
         return -0.5 * theta**2
 
     kernels = [ls.standard(log_density, ls.RandomWalk(scale)) for scale in (0.5, 2.0)]
-    first, second = (jobs._model(jobs._dumps((kernel, 0.0)))[0] for kernel in kernels)
+    first, second = (received(sent((kernel, 0.0), "kernel"))[0] for kernel in kernels)
     assert first is not second and jax.tree.structure(first) == jax.tree.structure(second)

@@ -17,6 +17,7 @@ from lockstep.chains.trial import Trial, require_success
 from lockstep.core.progress import Progress
 from lockstep.engine.block import CELL, Block, Output
 from lockstep.engine.choice import engine_of
+from lockstep.engine.interface import Engine
 from lockstep.engine.pace import Pace
 from lockstep.engine.thinning import Thinning
 from lockstep.host.failures import Failures
@@ -38,16 +39,17 @@ def drive(
     cells: int | None = None,
     failures: Failures | None = None,
     judge: Judge | None = None,
+    engine: Engine | None = None,
 ) -> Point:
     """Blocks of about a second, one after the other, until the task is done or is to stop; what they leave is kept.
 
     Who drives several pieces of a run gives all of them one ``pace``, and one number of ``cells`` (one program). A
-    ``judge`` looks at draws at the end of blocks, and may end the run.
+    ``judge`` looks at draws at the end of blocks, and may end the run. ``engine``: another than the kernel's own.
     """
     total = task.steps
     if point.step >= total or (judge is not None and judge.is_enough):
         return point
-    engine, pace = engine_of(kernel), pace or Pace()
+    engine, pace = engine or engine_of(kernel), pace or Pace()
     # Of a run that is looked at every few draws blocks are short: their noise is drawn for the length of a program.
     longest = total - point.step if judge is None else min(total - point.step, LONGEST_JUDGED)
     cells = cells or engine.cells_per_block(kernel, chain_keys, point.state, longest)
@@ -58,7 +60,7 @@ def drive(
             end = total if judge is None else judge.next_step(point)
             block, most = next_block(task, point.step, end, cells, pace, is_due)
             programs, block_began = engine.compilations(), time.perf_counter()
-            state, output = advance(kernel, chain_keys, point.state, block, point.thinning, cells)
+            state, output = advance(engine, kernel, chain_keys, point.state, block, point.thinning, cells)
             now = time.perf_counter()
             trial.see(block, state, output.info)
             draws, reached = after(point, block, state, output, task, now - began, failures)
@@ -70,7 +72,7 @@ def drive(
                 keeper.reach(point, is_last=point.step == total)
             if judge is not None:
                 judge.see(point)
-            shown.update(point.step * task.count, str(point.totals))
+            shown.update(point.step * task.count, f"{point.totals}  {engine.note}".rstrip())
             if engine.compilations() == programs and (block.steps == most or not is_due):
                 pace.learn(block.steps, now - block_began)
     finally:
@@ -91,10 +93,10 @@ def next_block(task: Task, start: int, end: int, cells: int, pace: Pace, is_due:
 
 
 def advance(
-    kernel: Any, chain_keys: Any, state: Any, block: Block, thinning: Thinning, cells: int
+    engine: Engine, kernel: Any, chain_keys: Any, state: Any, block: Block, thinning: Thinning, cells: int
 ) -> tuple[Any, Output]:
     """Take the steps of a block with all chains: states, and an output with leading axes (chains, draws)."""
-    state, output = engine_of(kernel).advance(kernel, chain_keys, state, block, thinning, cells)
+    state, output = engine.advance(kernel, chain_keys, state, block, thinning, cells)
     used = slice(0, thinning.slots(block.steps))
     return state, jax.tree.map(lambda leaf: np.swapaxes(np.asarray(leaf)[used], 0, 1), output)
 

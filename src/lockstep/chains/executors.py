@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import BrokenExecutor, CancelledError, Future, wait
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from typing import Any
 
 import cloudpickle
 
 from lockstep.chains.interrupt import Stop
-from lockstep.chains.jobs import pack
+from lockstep.chains.jobs import pack, work
 from lockstep.chains.outcome import Outcome
-from lockstep.chains.pool import Workers, workers
+from lockstep.chains.pool import MOST_LOSSES, Workers, is_lost, lost_too_often, workers
 from lockstep.chains.raised import unpacked
 from lockstep.chains.task import Task
 from lockstep.core.warnings import warn
 from lockstep.storage.errors import LockedError
 
-MOST_LOSSES = 5  # in a row, without a job that was finished
 PATIENCE = 30.0  # seconds for the lock of a worker that was thought lost
 SECONDS_BETWEEN_LOOKS = 0.5
 SECONDS_TO_STOP = 5.0  # for tasks that run when another one has failed
@@ -33,7 +32,7 @@ def run_tasks(
     running: dict[Future[bytes], int] = {}
     with workers(executor) as pool, _abandoned_after_errors(pool, running, tasks):
         jobs = [pack(task) for task in tasks]
-        running |= {pool.submit(job): i for i, job in enumerate(jobs)}
+        running |= {pool.submit(work, job): i for i, job in enumerate(jobs)}
         losses, locked_since, cluster = 0, dict[int, float](), Cluster(pool.executor)
         while running:
             done, _ = wait(running, timeout=SECONDS_BETWEEN_LOOKS, return_when="FIRST_COMPLETED")
@@ -49,10 +48,8 @@ def run_tasks(
                 i = running.pop(future)
                 try:
                     kind, value = cloudpickle.loads(future.result())
-                except (BrokenExecutor, CancelledError) as error:
-                    again.append((i, error))
                 except Exception as error:
-                    if not _is_lost(error):
+                    if not is_lost(error):
                         raise
                     again.append((i, error))
                 else:
@@ -64,16 +61,13 @@ def run_tasks(
                     if not (isinstance(raised, LockedError) and now < PATIENCE + locked_since.setdefault(i, now)):
                         raise raised
                     time.sleep(SECONDS_BETWEEN_LOOKS)
-                    running[pool.submit(jobs[i])] = i
+                    running[pool.submit(work, jobs[i])] = i
             if again and not stop.is_wanted:
                 losses += 1
                 if losses > MOST_LOSSES:
-                    raise RuntimeError(
-                        f"workers were lost {losses} times without one task being finished (are they out of memory, or "
-                        f"does the model end its process?); the last loss: {again[-1][1]!r}"
-                    )
+                    raise lost_too_often(again[-1][1])
                 pool.renew(again[-1][1])
-                running |= {pool.submit(jobs[i]): i for i, _ in again}
+                running |= {pool.submit(work, jobs[i]): i for i, _ in again}
 
 
 @contextmanager
@@ -109,9 +103,3 @@ class Cluster:
                 f"workers (cluster.scale(...), dask worker), or press Ctrl-C"
             )
         self.client = None
-
-
-def _is_lost(error: Exception) -> bool:
-    """Whether an error says that a worker of Dask is gone, not that its task failed."""
-    lost = ("KilledWorker", "CommClosedError", "FutureCancelledError", "NoValidWorkerError", "FutureLostError")
-    return type(error).__name__ in lost

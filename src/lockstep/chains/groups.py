@@ -11,6 +11,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from lockstep.chains.ahead import require_workers
 from lockstep.chains.executors import run_tasks
 from lockstep.chains.interrupt import Stop
 from lockstep.chains.judge import record_end, recorded
@@ -22,6 +23,7 @@ from lockstep.core.precision import double_precision
 from lockstep.core.progress import Progress
 from lockstep.engine.block import Output
 from lockstep.engine.totals import Totals, together
+from lockstep.host.boxes import is_interpreted
 from lockstep.storage.archive import require_plain
 from lockstep.storage.directory import NAME, Record, open_run, read_record, write_changes
 from lockstep.storage.errors import RunDirectoryError
@@ -39,6 +41,16 @@ def is_grouped(directory: Path | None) -> bool:
     if directory is None or not (directory / NAME).is_file():
         return False
     return GROUPED in read_record(directory).configuration
+
+
+def run_task(task: Task, executor: Any, progress: bool | None, is_collected: bool = True) -> Outcome:
+    """Run a task here, or on an executor: its chains in groups, or the black boxes of its chains ahead of them."""
+    if task.ahead != 1 and is_interpreted(task.kernel):
+        require_workers(task.ahead, executor, is_grouped(task.directory))
+        return run_chains(task, progress, is_collected, executor=executor)
+    if executor is not None or is_grouped(task.directory):
+        return run_groups(task, executor, progress, is_collected)
+    return run_chains(task, progress, is_collected)
 
 
 def run_groups(task: Task, executor: Any, progress: bool | None, is_collected: bool = True) -> Outcome:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import multiprocessing
 import sys
 import types
-from collections.abc import Iterator, Sequence
-from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor, CancelledError, Future, ProcessPoolExecutor
 from contextlib import contextmanager
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-from lockstep.chains.jobs import work
 from lockstep.chains.task import Task
 from lockstep.chains.workers import begin_worker
 from lockstep.core.arguments import whole
 from lockstep.core.foreign import attribute, processors
+
+MOST_LOSSES = 5  # in a row, without a job that was finished
+Work: TypeAlias = Callable[[tuple[bytes, bytes]], bytes]  # on a model and the rest of a job
 
 
 @runtime_checkable
@@ -33,14 +35,15 @@ class Workers:
         self.executor, self.is_own = executor, is_own
         self.size = _size(executor)
 
-    def submit(self, job: tuple[bytes, bytes]) -> Future[bytes]:
+    def submit(self, work: Work, job: tuple[bytes, bytes]) -> Future[bytes]:
+        """Have a worker do its work on a job."""
         try:
-            return self._submit(job)
+            return self._submit(work, job)
         except BrokenExecutor as error:
             self.renew(error)
-            return self._submit(job)
+            return self._submit(work, job)
 
-    def _submit(self, job: tuple[bytes, bytes]) -> Future[bytes]:
+    def _submit(self, work: Work, job: tuple[bytes, bytes]) -> Future[bytes]:
         if not self.is_own:
             return self.executor.submit(work, job)
         with without_main():
@@ -64,6 +67,20 @@ class Workers:
         if isinstance(self.executor, ProcessPoolExecutor):
             for process in list((self.executor._processes or {}).values()):
                 process.terminate()
+
+
+def is_lost(error: Exception) -> bool:
+    """Whether an error says that a worker is gone, not that its task failed; Dask has its own errors for that."""
+    lost = ("KilledWorker", "CommClosedError", "FutureCancelledError", "NoValidWorkerError", "FutureLostError")
+    return isinstance(error, (BrokenExecutor, CancelledError)) or type(error).__name__ in lost
+
+
+def lost_too_often(last: Exception) -> RuntimeError:
+    """What to raise when no work is ever finished."""
+    return RuntimeError(
+        f"workers were lost {MOST_LOSSES + 1} times without one task being finished (are they out of memory, or does "
+        f"the model end its process?); the last loss: {last!r}"
+    )
 
 
 @contextmanager

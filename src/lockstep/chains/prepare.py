@@ -9,6 +9,7 @@ from typing import Any
 import jax.random as jr
 
 from lockstep.chains.adapt import DEFAULT_WARMUP, adapted
+from lockstep.chains.ahead import require_ahead
 from lockstep.chains.fit import fitted
 from lockstep.chains.task import Task
 from lockstep.chains.until import require_criterion
@@ -37,6 +38,7 @@ def make_task(
     changed: str = "refuse",
     on_error: str = "raise",
     until: Any = None,
+    ahead: int | str = 1,
 ) -> Task:
     """The arguments of a run, checked, with its kernel fitted and adapted."""
     changed = require_choice(changed)
@@ -52,13 +54,20 @@ def make_task(
     if not isinstance(on_error, str) or on_error not in ("raise", "reject"):
         raise ValueError(f'on_error is {on_error!r}; it must be "raise" or "reject"')
     criterion = None if until is None else require_criterion(until, "until")
+    ahead = require_ahead(ahead)
     flag(progress, "progress", is_none_allowed=True)
     path = None if directory is None else path_of(directory, "directory")
     with double_precision(), raised_here():
         key_start, _ = jr.split(jr.key(seed))
         kernel, initial, began = fitted(kernel, initial, chains, key_start, progress)
-        settings = (draws, chains, seed, warmup, thin, path)
-        task = Task(kernel, initial, *settings, changed=changed, on_error=on_error, began=began, until=criterion)
+        task = Task(
+            *(kernel, initial, draws, chains, seed, warmup, thin, path),
+            changed=changed,
+            on_error=on_error,
+            began=began,
+            until=criterion,
+            ahead=ahead,
+        )
         if not flag(adapt, "adapt"):
             return task
         return adapted(dataclasses.replace(task, warmup=0, adaptation=warmup or DEFAULT_WARMUP), progress)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from contextlib import ExitStack
+from typing import Any
 
 import jax.random as jr
 
+from lockstep.chains.ahead import engine_ahead
 from lockstep.chains.drive import drive
 from lockstep.chains.interrupt import Stop
 from lockstep.chains.judge import Judge, record_end, recorded
@@ -28,8 +30,13 @@ from lockstep.storage.segments import has_begun
 from lockstep.storage.writer import Writer
 
 
-def run_chains(task: Task, progress: bool | None, is_collected: bool = True, outer: Stop | None = None) -> Outcome:
-    """Run the chains of a task here, from where its directory stands, until it is done or ``outer`` has it stop."""
+def run_chains(
+    task: Task, progress: bool | None, is_collected: bool = True, outer: Stop | None = None, executor: Any = None
+) -> Outcome:
+    """Run the chains of a task here, from where its directory stands, until it is done or ``outer`` has it stop.
+
+    Black boxes may be called ahead by the workers of an ``executor``.
+    """
     began = time.perf_counter()
     task, ended = recorded(task)
     with double_precision(), raised_here(), ExitStack() as stack:
@@ -43,6 +50,7 @@ def run_chains(task: Task, progress: bool | None, is_collected: bool = True, out
         # state is read: nothing is evaluated at its start.
         begin = like_initial_states if has_begun(task.directory) else initial_states
         state = None if is_finished(task) else begin(kernel, *starts)
+        engine = stack.enter_context(engine_ahead(kernel, task.ahead, executor))
         kernel, failures = stack.enter_context(rejecting(kernel)) if task.on_error == "reject" else (kernel, None)
         point = Point(0, state, Thinning(task.thin), Totals())
         is_gathered = is_collected or task.until is not None
@@ -64,7 +72,8 @@ def run_chains(task: Task, progress: bool | None, is_collected: bool = True, out
         stop = stack.enter_context(Stop(shown.is_shown, task.stop_file, outer))
         like = initial_positions(*starts) if state is None else state.position
         try:
-            point = drive(kernel, keys, point, task, keepers, shown, stop, began, failures=failures, judge=judge)
+            where = (kernel, keys, point, task, keepers, shown, stop, began)
+            point = drive(*where, failures=failures, judge=judge, engine=engine)
         except Exception as error:
             if collector is None or not is_collected:
                 raise

@@ -24,6 +24,11 @@ class Engine(ABC):
     beginning: ClassVar[str]
     trial_steps: ClassVar[int]
 
+    @property
+    def note(self) -> str:
+        """What those who watch a run may like to know of it; empty if nothing."""
+        return ""
+
     @abstractmethod
     def init(self, kernel: Any, positions: Position, keys: Key) -> Any:
         """The states of all chains at their positions."""

@@ -11,7 +11,7 @@ import gc
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeAlias
 
 import jax
 import numpy as np
@@ -29,6 +29,7 @@ from lockstep.host.generator import RandomKey, seeds_of
 from lockstep.host.scope import quiet
 
 MOST_CELLS = 64  # of a block, whose records are Python objects
+Walked: TypeAlias = tuple[Any, list[Any], list[Any]]  # where a chain is after a block, its positions and infos
 
 
 class InterpretedEngine(Engine):
@@ -57,19 +58,11 @@ class InterpretedEngine(Engine):
     def advance(
         self, kernel: Any, chain_keys: Key, state: Any, block: Block, thinning: Thinning, cells: int
     ) -> tuple[Any, Output]:
-        offset = block.start % CELL
-        noise = _noise(forgotten(kernel), chain_keys, state, block.start // CELL, cells=cells)
-        steps = slice(offset, offset + block.steps)
-        state = to_host(state)
-        states, outputs = [], []
-        with quiet(), _old_objects_set_aside():
-            kernel = hosted(kernel)
-            for chain in range(len(chain_keys)):
-                rows = itertools.islice(rows_of(noise, steps, chain), block.steps)
-                end, positions, infos = walk(kernel.move, _one(state, chain), rows, block.start, chain)
-                states.append(end)
-                outputs.append(_output(positions, infos, thinning.of_chain(chain)))
-        return _stacked(states), jax.tree.map(lambda *leaves: np.stack(leaves, axis=1), *outputs)
+        starts = list(beginnings(kernel, chain_keys, state, block, cells))
+        with quiet(), old_objects_set_aside():
+            move = hosted(kernel).move
+            walked = [walk(move, *start, block.start, chain) for chain, start in enumerate(starts)]
+        return gathered(walked, thinning)
 
     def no_info(self, kernel: Any, chain_keys: Key, state: Any) -> None:
         return None
@@ -87,8 +80,29 @@ def _noise(kernel: Any, chain_keys: Key, state: Any, first_cell: Any, cells: int
     return jax.tree.map(RandomKey.of, noise)
 
 
+def beginnings(
+    kernel: Any, chain_keys: Key, state: Any, block: Block, cells: int
+) -> Iterator[tuple[Any, Iterable[Any]]]:
+    """The state of each chain at the beginning of a block, and the noise of its steps."""
+    offset = block.start % CELL
+    noise = _noise(forgotten(kernel), chain_keys, state, block.start // CELL, cells=cells)
+    state = to_host(state)
+    for chain in range(len(chain_keys)):
+        rows = rows_of(noise, slice(offset, offset + block.steps), chain)
+        yield _one(state, chain), itertools.islice(rows, block.steps)
+
+
+def gathered(walked: Sequence[Walked], thinning: Thinning) -> tuple[Any, Output]:
+    """The states of all chains after a block, and its draws, with leading axes (draws, chains)."""
+    outputs = [
+        thinning.of_chain(chain).gather_draws(Output(_stacked(positions), _stacked(infos)))
+        for chain, (_, positions, infos) in enumerate(walked)
+    ]
+    return _stacked([end for end, *_ in walked]), jax.tree.map(lambda *leaves: np.stack(leaves, axis=1), *outputs)
+
+
 @contextmanager
-def _old_objects_set_aside() -> Iterator[None]:
+def old_objects_set_aside() -> Iterator[None]:
     """A scope in which Python's garbage collector looks through new objects only.
 
     A block keeps thousands of small ones until its end; for each so many the collector would look through all that JAX
@@ -104,7 +118,7 @@ def _old_objects_set_aside() -> Iterator[None]:
         gc.unfreeze()
 
 
-def walk(move: Any, state: Any, rows: Iterable[Any], start: int, chain: int) -> tuple[Any, list[Any], list[Any]]:
+def walk(move: Any, state: Any, rows: Iterable[Any], start: int, chain: int) -> Walked:
     """The steps of one chain; whatever a user's function raises says where it was raised."""
     positions, infos = [], []
     try:
@@ -135,13 +149,6 @@ def rows_of(noise: Any, steps: slice, chain: int) -> Iterable[Any]:
     if not children:
         return itertools.repeat(noise)
     return map(structure.unflatten, zip(*(rows_of(child, steps, chain) for child in children), strict=False))
-
-
-def _output(positions: list[Any], infos: list[Any], thinning: Thinning) -> Output:
-    """The draws of one chain with a leading axis."""
-    if not thinning.is_on:
-        return Output(_stacked(positions), _stacked(infos))
-    return Output(_stacked([positions[i] for i in thinning.last(len(positions))]), thinning.gather_all(_stacked(infos)))
 
 
 def _stacked(trees: Sequence[Any]) -> Any:

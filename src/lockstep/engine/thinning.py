@@ -108,6 +108,13 @@ class Thinning(NamedTuple):
         """Which updates of a block are the last of a draw; the last of the block is the last so far."""
         return np.append(np.arange(self.thin - self.phase, steps, self.thin), steps) - 1
 
+    def gather_draws(self, updates: Output) -> Output:
+        """The draws of one chain from all updates of a block, each with a leading axis."""
+        if not self.is_on:
+            return updates
+        last = self.last(len(jax.tree.leaves(updates.info)[0]))
+        return Output(jax.tree.map(lambda leaf: leaf[last], updates.positions), self.gather_all(updates.info))
+
     def gather_all(self, info: Any) -> Any:
         """The infos of draws from those of all updates of a block, with a leading axis over these."""
         last = self.last(len(jax.tree.leaves(info)[0]))

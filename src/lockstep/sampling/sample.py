@@ -5,11 +5,10 @@ from __future__ import annotations
 from os import PathLike
 from typing import Any
 
-from lockstep.chains.groups import is_grouped, run_groups
+from lockstep.chains.groups import run_task
 from lockstep.chains.interrupt import stopped
 from lockstep.chains.outcome import Outcome
 from lockstep.chains.prepare import make_task
-from lockstep.chains.session import run_chains
 from lockstep.chains.starts import warn_of_many_starts
 from lockstep.chains.task import Task
 from lockstep.chains.until import Criterion
@@ -37,6 +36,7 @@ def sample(
     changed: str = "refuse",
     on_error: str = "raise",
     until: Criterion | None = None,
+    ahead: int | str = 1,
 ) -> Run:
     """Run chains of a kernel and keep their draws.
 
@@ -98,6 +98,13 @@ def sample(
         most that are taken. Judged at fixed numbers of draws, so that the same call, also after an interruption, stops
         at the same draw. The draws are those of a run of that length, and a stricter criterion or more ``draws`` extend
         it. With an executor it needs a directory.
+    ahead
+        How many updates of a chain to compute at once, from one state: those up to the first that changes the state are
+        the very updates that one after the other would have given, and the rest is forgotten. It pays where few
+        candidates are accepted and processors are idle. In compiled code all are one batch (a likelihood passes once
+        over its data for all candidates); black boxes are called by the workers of ``executor``, which then makes
+        updates of all chains ahead instead of dividing the chains. ``"auto"``: as many as are found to pay. A warm-up
+        with ``adapt`` goes one after the other.
 
     Returns
     -------
@@ -117,15 +124,12 @@ def sample(
         counted: Any = 0 if is_measured else warmup
         warn_of_many_starts(initial, chains)
         task = make_task(
-            kernel, initial, draws, chains, seed, counted, thin, directory, adapt, progress, changed, on_error, until
+            *(kernel, initial, draws, chains, seed, counted, thin, directory),
+            *(adapt, progress, changed, on_error, until, ahead),
         )
         if is_measured:
             task = with_coupled_warmup(task, initial, executor, progress)
-        if executor is not None or is_grouped(task.directory):
-            outcome = run_groups(task, executor, progress)
-        else:
-            outcome = run_chains(task, progress)
-        return finished(task, outcome)
+        return finished(task, run_task(task, executor, progress))
     except Exception as error:
         vars(error).setdefault("run", None)
         raise

@@ -1,0 +1,218 @@
+"""The interpreted engine with workers that make updates ahead of the chains (see `lockstep.chains.foresight`)."""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import copy_context
+from typing import Any
+
+import cloudpickle
+import jax
+import numpy as np
+
+from lockstep.chains.foresight import Foresight, Guess, foresight
+from lockstep.chains.raised import unpacked
+from lockstep.core.arguments import whole
+from lockstep.core.kernel import State
+from lockstep.core.precision import double_precision
+from lockstep.core.types import Array, Key, Position
+from lockstep.engine.ahead import CompiledAhead
+from lockstep.engine.block import Block, Output
+from lockstep.engine.choice import engine_of
+from lockstep.engine.hosted import hosted
+from lockstep.engine.interface import Engine
+from lockstep.engine.interpreted import INTERPRETED, Walked, beginnings, gathered, old_objects_set_aside, walk
+from lockstep.engine.reject import Rejecting
+from lockstep.engine.thinning import Thinning
+from lockstep.host.boxes import is_interpreted
+from lockstep.host.recall import Made, recalling
+from lockstep.host.scope import quiet
+from lockstep.kernels.metropolis_hastings import MetropolisHastings
+
+LEAST_SECONDS = 2e-3  # of an update that is worth the way to a worker
+LEAST_PROBABILITY = 0.02
+MOST_AHEAD = 1024
+
+
+@contextmanager
+def engine_ahead(kernel: Any, ahead: int | str, executor: Any) -> Iterator[Engine]:
+    """The engine that computes so many updates of a kernel at once: with workers where it has black boxes."""
+    width = ahead if isinstance(ahead, int) else None
+    if width == 1:
+        yield engine_of(kernel)
+    elif not is_interpreted(kernel):
+        yield CompiledAhead(width)
+    else:
+        with foresight(kernel, executor) as found:
+            yield InterpretedAhead(found, width)
+
+
+def require_ahead(ahead: Any) -> int | str:
+    """A number of updates to compute at once, or "auto"."""
+    if isinstance(ahead, str):
+        if ahead != "auto":
+            raise ValueError(f'ahead is {ahead!r}; it must be a whole number of updates, or "auto"')
+        return ahead
+    return whole(ahead, "ahead", 1, MOST_AHEAD)
+
+
+def require_workers(ahead: int | str, executor: Any, is_grouped: bool) -> None:
+    """Refuse updates ahead of black boxes where nobody is there to make them."""
+    if executor is None:
+        raise ValueError(
+            f"ahead is {ahead!r}, but the kernel calls a black box, and there are no workers to call it ahead; give an "
+            f"executor, such as executor=4 for four processes, or leave ahead out"
+        )
+    if is_grouped:
+        raise ValueError(
+            f"ahead is {ahead!r}, but the directory holds a run whose chains were divided between workers; leave ahead "
+            f"out to go on with it"
+        )
+
+
+class InterpretedAhead(Engine):
+    """Chains walk here, each in a thread of its own; what they ask for was made by workers as far as it was foreseen.
+
+    ``width``: how many updates of a chain are made from one state. None: as many as there are workers, those that are
+    most probable by the share of updates so far that changed the state, also from candidates that may be taken; and
+    none if updates take no time.
+    """
+
+    beginning = INTERPRETED.beginning
+    trial_steps = INTERPRETED.trial_steps
+
+    def __init__(self, foresight: Foresight, width: int | None) -> None:
+        self.foresight, self.width = foresight, width
+        self.updates, self.changes = 0, 0
+        self.typical = np.inf  # seconds of an update, of late
+        self.seconds, self.waited = 0.0, 0.0
+
+    def init(self, kernel: Any, positions: Position, keys: Key) -> Any:
+        return INTERPRETED.init(kernel, positions, keys)
+
+    def zeros(self, shape: tuple[int, ...], dtype: Any) -> Array:
+        return INTERPRETED.zeros(shape, dtype)
+
+    def cells_per_block(self, kernel: Any, chain_keys: Key, state: Any, steps: int) -> int:
+        return INTERPRETED.cells_per_block(kernel, chain_keys, state, steps)
+
+    def no_info(self, kernel: Any, chain_keys: Key, state: Any) -> None:
+        return None
+
+    def compilations(self) -> int:
+        return INTERPRETED.compilations()
+
+    @property
+    def note(self) -> str:
+        return f"ahead {self.seconds / self.waited:.1f} times" if self.waited else ""
+
+    @property
+    def change(self) -> float:
+        """The probability that an update changes the state."""
+        return (self.changes + 1) / (self.updates + 2)
+
+    @property
+    def is_worth_it(self) -> bool:
+        return self.width is not None or self.typical > LEAST_SECONDS
+
+    def learn(self, seconds: float) -> None:
+        """An update that was asked for had taken so long."""
+        self.seconds += seconds
+        self.typical = seconds if self.typical == np.inf else 0.8 * self.typical + 0.2 * seconds
+
+    def advance(
+        self, kernel: Any, chain_keys: Key, state: Any, block: Block, thinning: Thinning, cells: int
+    ) -> tuple[Any, Output]:
+        starts = list(beginnings(kernel, chain_keys, state, block, cells))
+
+        def walked(chain: int) -> Walked:
+            start, rows = starts[chain]
+            with double_precision(), quiet():
+                path = Path(self, kernel, list(rows))
+                return walk(path.move, start, path.rows, block.start, chain)
+
+        began = time.perf_counter()
+        with old_objects_set_aside(), ThreadPoolExecutor(len(starts), "lockstep-chain") as threads:
+            running = [threads.submit(copy_context().run, walked, chain) for chain in range(len(starts))]
+            try:
+                found = [future.result() for future in running]
+            except BaseException:
+                self.foresight.close()
+                raise
+        self.waited += time.perf_counter() - began
+        return gathered(found, thinning)
+
+
+class Path:
+    """The updates of one chain in a block, and guesses of those that come next."""
+
+    def __init__(self, engine: InterpretedAhead, kernel: Any, rows: list[Any]) -> None:
+        self.engine, self.rows, self.at = engine, rows, 0
+        self.known: dict[bytes, Made] = {}
+        self.kernel = hosted(recalling(kernel, self.known, unpacked))
+        self.guesses: dict[tuple[int, bytes], Guess] = {}
+
+    def move(self, state: Any, row: Any) -> tuple[Any, Any]:
+        """One update, with the calls that were made for it."""
+        engine, here = self.engine, _place(state)
+        self.known.clear()
+        if engine.is_worth_it:
+            self._guess(state)
+            made, seconds = self.guesses.pop((self.at, here)).made.result()
+            self.known.update((one.name, one) for one in made)
+            engine.learn(seconds)
+        moved, info = self.kernel.move(state, row)
+        self.at += 1
+        engine.updates, engine.changes = engine.updates + 1, engine.changes + (_place(moved) != here)
+        return moved, info
+
+    def _guess(self, state: Any) -> None:
+        """Have made what is most probably asked for next, and forget what no longer is."""
+        guesses: dict[tuple[int, bytes], Guess] = {}
+        for at, begin, probability in self._likely(state):
+            name = at, _place(begin)
+            guess = self.guesses.pop(name, None)
+            if guess is None:
+                guess = Guess(cloudpickle.dumps((begin, self.rows[at])), probability)
+                self.engine.foresight.offer(guess)
+            guesses[name] = guess
+        for guess in self.guesses.values():
+            guess.is_wanted = False
+        self.guesses = guesses
+
+    def _likely(self, state: Any) -> Iterator[tuple[int, Any, float]]:
+        """Updates by their numbers, the states they begin at and their probabilities, the most probable first."""
+        change, width = self.engine.change, self.engine.width
+        if width is not None:
+            for i in range(min(width, len(self.rows) - self.at)):
+                yield self.at + i, state, (1 - change) ** i
+            return
+        order, heap = 0, [(-1.0, 0, self.at, state)]
+        for _ in range(self.engine.foresight.pool.size):
+            if not heap or -heap[0][0] < LEAST_PROBABILITY:
+                return
+            minus, _, at, begin = heapq.heappop(heap)
+            yield at, begin, -minus
+            if at + 1 < len(self.rows):
+                order += 2
+                heapq.heappush(heap, (minus * (1 - change), order, at + 1, begin))
+                for taken in self._taken(begin, self.rows[at]):
+                    heapq.heappush(heap, (minus * change, order + 1, at + 1, taken))
+
+    def _taken(self, state: Any, row: Any) -> Iterable[Any]:
+        """The state after an update that takes its candidate, but for what it remembers; nothing if that is unknown."""
+        if isinstance(self.kernel, (MetropolisHastings, Rejecting)):
+            yield State(self.kernel.proposal(row[0], state.position)[0], state.memory)
+
+
+def _place(state: Any) -> bytes:
+    """The position of a state in a few bytes."""
+    digest = hashlib.blake2b(digest_size=16)
+    for leaf in jax.tree.leaves(state.position):
+        digest.update(np.asarray(leaf).tobytes())
+    return digest.digest()
