@@ -24,9 +24,8 @@ from lockstep.core.types import Array, Key, Position
 from lockstep.engine.ahead import CompiledAhead
 from lockstep.engine.block import Block, Output
 from lockstep.engine.choice import engine_of
-from lockstep.engine.hosted import hosted
 from lockstep.engine.interface import Engine
-from lockstep.engine.interpreted import INTERPRETED, Walked, beginnings, gathered, old_objects_set_aside, walk
+from lockstep.engine.interpreted import INTERPRETED, Walked, beginnings, gathered, old_objects_set_aside, walk, walking
 from lockstep.engine.reject import Rejecting
 from lockstep.engine.thinning import Thinning
 from lockstep.host.boxes import is_interpreted
@@ -154,7 +153,7 @@ class Path:
     def __init__(self, engine: InterpretedAhead, kernel: Any, rows: list[Any]) -> None:
         self.engine, self.rows, self.at = engine, rows, 0
         self.known: dict[bytes, Made] = {}
-        self.kernel = hosted(recalling(kernel, self.known, unpacked))
+        self.kernel = walking(recalling(kernel, self.known, unpacked))
         self.guesses: dict[tuple[int, bytes], Guess] = {}
 
     def move(self, state: Any, row: Any) -> tuple[Any, Any]:

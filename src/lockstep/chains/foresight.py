@@ -24,7 +24,7 @@ from lockstep.chains.pool import MOST_LOSSES, Workers, is_lost, lost_too_often, 
 from lockstep.chains.raised import packed
 from lockstep.chains.sent import received, sent
 from lockstep.core.precision import double_precision
-from lockstep.engine.hosted import hosted
+from lockstep.engine.interpreted import walking
 from lockstep.host.recall import Made, making
 from lockstep.host.scope import quiet
 
@@ -39,7 +39,7 @@ def make(job: tuple[bytes, bytes]) -> bytes:
         kernel, (state, row) = received(job[0]), cloudpickle.loads(job[1])
         began = time.perf_counter()
         with suppress(Exception):
-            hosted(making(kernel, made, packed)).move(state, row)
+            walking(making(kernel, made, packed)).move(state, row)
     return cloudpickle.dumps((made, time.perf_counter() - began))
 
 

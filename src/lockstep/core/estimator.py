@@ -43,6 +43,11 @@ class Estimator(Part):
         return 1
 
     @declared
+    def is_sample(self) -> bool:
+        """Whether its value is one sample, as a function returned it."""
+        return False
+
+    @declared
     def batches(self) -> int:
         """What the number of samples must be a multiple of."""
         return 1

@@ -36,6 +36,12 @@ class Probed(NamedTuple):
     should: str
 
 
+def surely_below(*terms: Array) -> Array:
+    """A number below the sum of terms by more than any rounding of it; minus infinity where that is no number."""
+    limit = sum(terms) - 8 * np.finfo(float).eps * sum(abs(term) for term in terms)
+    return limit if limit > -np.inf else -np.inf
+
+
 def is_no_ratio(values: Array) -> Array:
     """Which values are no basis for a decision: NaN and plus infinity."""
     return ~(values < np.inf)
@@ -70,6 +76,10 @@ class Ratio(Accountable):
         not hold noise.
         """
         return noise, np.True_
+
+    def least(self, accept: Array, memory: Memory, log_proposal_ratio: Array) -> Array:
+        """The value of its one evaluation below which a candidate is certain to be rejected; if unknown, -inf."""
+        return -np.inf
 
     def require_start(self, key: Key, proposal: Proposal, position: Position) -> None:
         """Refuse to start where its promise is broken at some candidates."""

@@ -21,6 +21,7 @@ from lockstep.core.trees import is_named
 from lockstep.core.types import Array, Key, Position
 from lockstep.engine import block as limits
 from lockstep.engine.block import CELL, Block, Output, block_noise
+from lockstep.engine.early import stopping_early
 from lockstep.engine.hosted import hosted, to_host
 from lockstep.engine.interface import Engine
 from lockstep.engine.thinning import Thinning
@@ -60,7 +61,7 @@ class InterpretedEngine(Engine):
     ) -> tuple[Any, Output]:
         starts = list(beginnings(kernel, chain_keys, state, block, cells))
         with quiet(), old_objects_set_aside():
-            move = hosted(kernel).move
+            move = walking(kernel).move
             walked = [walk(move, *start, block.start, chain) for chain, start in enumerate(starts)]
         return gathered(walked, thinning)
 
@@ -116,6 +117,11 @@ def old_objects_set_aside() -> Iterator[None]:
         yield
     finally:
         gc.unfreeze()
+
+
+def walking(kernel: Any) -> Any:
+    """The kernel as it moves here."""
+    return hosted(stopping_early(kernel))
 
 
 def walk(move: Any, state: Any, rows: Iterable[Any], start: int, chain: int) -> Walked:

@@ -38,6 +38,10 @@ class Mean(OfSamples):
         samples = self.samples(noise, position, candidate)
         return average_of(samples) if is_row(samples) else average(as_moments(samples, "mean"), self.count)
 
+    @property
+    def is_sample(self) -> bool:
+        return self.count == 1
+
     def value(self, noise: Any, position: Position, candidate: Position) -> Array:
         """The estimate alone, without its cumulants."""
         samples = self.samples(noise, position, candidate)

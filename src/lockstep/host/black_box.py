@@ -120,6 +120,12 @@ def blackbox(function: Callable[..., Any], vectorized: bool = False, batched: bo
 
     Notes
     -----
+    A function with a parameter called ``stop_below`` gets the value below which its candidate is certain to be
+    rejected, and may return minus infinity as soon as it knows that its result will be less: the draws are the same,
+    and the log ratios of such candidates minus infinity. It is minus infinity where that is not known: at the start, in
+    couplings, and for everything but log densities, their estimates, and the one sample of a naive estimator with
+    ``count=1``.
+
     A black box ``combine`` of `ls.estimators.smooth` has differences for derivatives; vectorized, it gets several
     averages, a row each. A ``draw`` and the ``sample`` of `ls.Independent` make noise, which is always compiled: they
     cannot be black boxes.

@@ -12,6 +12,7 @@ import numpy as np
 from lockstep.core.trees import is_concrete, is_key
 from lockstep.host.callee import Callee
 from lockstep.host.generator import RandomKey
+from lockstep.host.limit import limited
 from lockstep.host.scope import outside
 
 ARRAY, FLOAT = np.ndarray, np.float64
@@ -36,10 +37,10 @@ def calling(
     function has another one's): an exchange asks for the prior of a candidate before it simulates there, and again for
     its posterior.
     """
-    function, rng_name, run = callee.function, callee.rng_name, outside()
+    function, rng_name, run = called(callee), callee.rng_name, outside()
     last: Any = callee  # the array of the last call
     value: Any = None  # and its result
-    is_looked_at = False
+    is_looked_at, is_limited = False, callee.takes_limit
     named = rng_name or ""
 
     def of_arrays(*arguments: Any) -> Any:
@@ -64,7 +65,7 @@ def calling(
         kind = type(result)
         if kind is not FLOAT:
             result = FLOAT(result) if kind is float else checked(result)
-        if len(arguments) == 1 and given is arguments:
+        if len(arguments) == 1 and given is arguments and not is_limited:
             last, value = arguments[0], result
         return result
 
@@ -86,11 +87,16 @@ def calling(
     return of_arrays if rng_name is None else with_generator
 
 
+def called(callee: Callee) -> Callable[..., Any]:
+    """The function itself, or with the limit below which it may stop."""
+    return limited(callee.function) if callee.takes_limit else callee.function
+
+
 def sampling(
     callee: Callee, count: int, is_vectorized: bool, explain: Callable[..., None] = _unexplained
 ) -> Callable[..., Any]:
     """What calls a function for ``count`` samples: once, or with one generator (or a row of noise) for each."""
-    function, rng_name, run = callee.function, callee.rng_name, outside()
+    function, rng_name, run = called(callee), callee.rng_name, outside()
     keywords: dict[str, Any] = {"count": count} if callee.takes_count else {}
     is_looked_at = False
 

@@ -29,6 +29,7 @@ class Callee:
         self.rng_name: str | None = None  # None: the generator is the first argument
         parameters = self.parameters()
         self.takes_count = any(p.name == "count" for p in parameters)
+        self.takes_limit = any(p.name == "stop_below" for p in parameters)
         for index, p in enumerate(parameters):
             if p.name in ("rng", "generator") or p.annotation in GENERATORS:
                 self.rng_name = p.name if index and p.kind is not p.POSITIONAL_ONLY else None
@@ -63,8 +64,7 @@ class Callee:
         names = []
         if self.rng_name is not None and (isinstance(arguments[0], RandomKey) or is_key(arguments[0])):
             names, arguments = [self.rng_name], arguments[1:]
-        if self.takes_count:
-            names.append("count")
+        names += ["count"] * self.takes_count + ["stop_below"] * self.takes_limit
         signature.bind(*arguments, **dict.fromkeys(names))
 
     def __eq__(self, other: object) -> bool:

@@ -15,7 +15,7 @@ from lockstep.core.arguments import is_number
 from lockstep.core.evaluation import Evaluation
 from lockstep.core.flat import flatten, unflatten
 from lockstep.core.parts import part, set_field
-from lockstep.core.ratio import Decision, Probed, Ratio, is_no_ratio
+from lockstep.core.ratio import Decision, Probed, Ratio, is_no_ratio, surely_below
 from lockstep.core.trees import choose, is_concrete, is_floating, namespace
 from lockstep.core.types import Array, Key, Memory, Position, Shape
 from lockstep.host.draws import draw_each
@@ -227,6 +227,10 @@ class Carried(Ratio):
             noise = jax.tree.map(lambda old, new: self.correlation * old + root * new, memory.noise, fresh)
         candidate_memory = self._remembered(noise, candidate)
         return Decision(log_proposal_ratio + (candidate_memory.value - memory.value), candidate_memory)
+
+    def least(self, accept: Array, memory: Memory, log_proposal_ratio: Array) -> Array:
+        # accept <= log_q + (value - memory), solved for the value.
+        return surely_below(memory if self.correlation is None else memory.value, accept, -log_proposal_ratio)
 
     def probe(self, noise: Any, position: Position, candidates: Position) -> Iterator[Probed]:
         values = self.evaluate.probed(noise, candidates)

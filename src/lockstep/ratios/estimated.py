@@ -11,7 +11,7 @@ import numpy as np
 from lockstep.core.adopt import adopted
 from lockstep.core.estimator import Estimator, estimated
 from lockstep.core.parts import part, set_field
-from lockstep.core.ratio import Decision, Probed, Ratio, is_no_ratio
+from lockstep.core.ratio import Decision, Probed, Ratio, is_no_ratio, surely_below
 from lockstep.core.rule import Rule
 from lockstep.core.types import Array, Key, Memory, Position, Shape
 from lockstep.estimators.samples import as_estimator
@@ -61,6 +61,11 @@ class Estimated(Ratio):
         if self.rule.reads_value_alone:
             return Decision(log_proposal_ratio + self.estimator.value(noise, position, candidate), ())
         return Decision(log_proposal_ratio + self.rule(estimated(self.estimator, noise, position, candidate)), ())
+
+    def least(self, accept: Array, memory: Memory, log_proposal_ratio: Array) -> Array:
+        # The one sample is the estimate, and the log ratio is that of the proposal and this.
+        is_sample = self.estimator.is_sample and self.rule.reads_value_alone
+        return surely_below(accept, -log_proposal_ratio) if is_sample else -np.inf
 
     def probe(self, noise: Any, position: Position, candidates: Position) -> Iterator[Probed]:
         estimates = jax.vmap(self.estimator, in_axes=(0, None, 0))(noise, position, candidates)

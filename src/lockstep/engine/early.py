@@ -1,0 +1,55 @@
+"""Early rejection: an evaluation is told below which value its candidate is certain to be rejected, and may stop there.
+
+The accept variable is known before the ratio, so that a sum of non-positive terms, or a particle filter whose weights
+are bounded, can tell before its end that nothing will come of it. The draws are the same.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+
+from lockstep.core.kernel import Info, Kernel, Noise, State
+from lockstep.core.parts import part
+from lockstep.core.types import Key, Position, Shape
+from lockstep.engine.reject import Rejecting
+from lockstep.host.boxes import boxes
+from lockstep.host.limit import stopping_below
+from lockstep.kernels.metropolis_hastings import MetropolisHastings
+
+
+def stopping_early(kernel: Any) -> Any:
+    """An interpreted kernel whose black boxes are told where they may stop, if one wants to know.
+
+    Couplings compare log ratios, which must then be known: their black boxes are never told to stop.
+    """
+    if kernel.is_coupling:
+        return kernel
+
+    def is_simple(node: Any) -> bool:
+        return isinstance(node, (MetropolisHastings, Rejecting))
+
+    def convert(node: Any) -> Any:
+        return Stopping(node) if is_simple(node) and any(box.callee.takes_limit for box in boxes(node)) else node
+
+    return jax.tree.map(convert, kernel, is_leaf=is_simple)
+
+
+@part
+class Stopping(Kernel):
+    """A kernel of one accept/reject, interpreted, whose evaluation may stop where it is certain to be rejected."""
+
+    kernel: MetropolisHastings | Rejecting
+
+    def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
+        return self.kernel.noise(key, position, shape)
+
+    def init(self, position: Position, key: Key | None = None) -> State:
+        return self.kernel.init(position, key)
+
+    def move(self, state: State, noise: Noise) -> tuple[State, Info]:
+        proposal_noise, ratio_noise, accept = noise
+        proposed = self.kernel.proposal(proposal_noise, state.position)
+        with stopping_below(self.kernel.ratio.least(accept, state.memory, proposed[1])):
+            return self.kernel.decide(state, proposed, ratio_noise, accept)
