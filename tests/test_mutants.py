@@ -133,6 +133,58 @@ MUTANTS = {
 
 # Faults of one line: in which file, the test that fails on them, and what is put in the place of what.
 FAULTS = {
+    ("engine/ahead.py", "chains/test_ahead.py::test_compiled_draws_are_the_same"): [
+        ("is_changed | (at + lanes >= block.steps - 1)", "(at + lanes >= block.steps - 1)"),
+        ("(at + lanes >= block.steps - 1)", "(at + lanes >= block.steps)"),
+        ("at + taken + 1", "at + taken"),
+        ("jnp.minimum(offset + at + lanes, last_row)", "jnp.minimum(at + lanes, last_row)"),
+        ("leaf[taken], moved), at", "leaf[0], moved), at"),
+        ("choose(at < block.steps, reached, (state, at))", "reached"),
+        ("buffer, rows, at, 0)", "buffer, rows, at + 1, 0)"),
+    ],
+    ("engine/ahead.py", "chains/test_ahead.py::test_a_width_is_doubled_as_long_as_it_pays"): [
+        ("self.width, self.is_settled = best, True", "self.is_settled = True"),
+        ("if seconds < LONG:", "if False:"),
+        ("self.speeds[self.width] = steps / seconds", "self.speeds[self.width] = seconds / steps"),
+    ],
+    ("chains/ahead.py", "chains/test_ahead.py::test_updates_are_made_by_the_workers_ahead"): [
+        ("self.known.update((one.name, one) for one in made)", "self.known.clear()"),
+    ],
+    ("host/recall.py", "chains/test_ahead.py::test_calls_are_known_by_their_arguments_and_generators"): [
+        ("generator.bit_generator.state = state", "generator.bit_generator.state"),
+        ("leaf.tobytes()]", "leaf.astype(np.float32).tobytes()]"),
+        ('f"{leaf.dtype.str}{leaf.shape}".encode(), ', ""),
+        ("[repr(jax.tree.map(_plain, leaf.bit_generator.state)).encode()]", "[]"),
+    ],
+    (
+        "chains/foresight.py",
+        "chains/test_ahead.py::test_the_most_probable_guess_is_made_first",
+    ): [
+        ("(-guess.probability, next", "(guess.probability, next"),
+        ("            if guess.is_wanted:\n", "            if True:\n"),
+        ("len(self.running) < self.pool.size", "True"),
+    ],
+    ("core/ratio.py", "engine/test_early.py::test_what_is_below_the_limit_is_rejected"): [
+        ("sum(terms) - 8 *", "sum(terms) + 8 *"),
+        ("- 8 * np.finfo", "- 1e5 * np.finfo"),
+    ],
+    ("ratios/carried.py", "engine/test_early.py::test_draws_are_the_same_and_terms_are_saved"): [
+        ("memory.value, accept, -log_proposal_ratio", "memory.value, -accept, -log_proposal_ratio"),
+    ],
+    ("ratios/carried.py", "engine/test_early.py::test_pseudo_marginal_correlated_and_hastings"): [
+        ("memory.value, accept, -log_proposal_ratio", "memory.value, accept, log_proposal_ratio"),
+    ],
+    ("ratios/estimated.py", "engine/test_early.py::test_one_sample_of_d"): [
+        ("self.estimator.is_sample and ", ""),
+        ("surely_below(accept, -log_proposal_ratio)", "surely_below(accept, np.float64(1.0))"),
+    ],
+    ("engine/early.py", "engine/test_early.py::test_a_coupling_knows_all_log_ratios"): [
+        ("if kernel.is_coupling:", "if False:"),
+    ],
+    ("host/limit.py", "engine/test_early.py::test_a_kernel_inside_of_a_function_has_limits_of_its_own"): [
+        ("with stopping_below(NO_LIMIT):", "with stopping_below(limit):"),
+        ("        _NOW.limit = outer\n", "        pass\n"),
+    ],
     ("chains/windows.py", "chains/test_adapt.py::test_what_a_window_teaches"): [
         ("return 0.234 + 0.206 / dimension", "return 0.234"),
         ("(acceptance - _target(seen)) / SLOPE", "(_target(seen) - acceptance) / SLOPE"),

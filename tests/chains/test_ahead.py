@@ -224,7 +224,7 @@ class Inline:
         future.set_result(work(job))
 
 
-def test_the_most_probable_guess_is_made_first_and_an_unwanted_one_never():
+def test_the_most_probable_guess_is_made_first():
     executor, done = Inline(), []
     found = Foresight(Workers(executor, False), ls.standard(ls.blackbox(host_density), WALK))
     row = (np.zeros(1), (), np.float64(-1.0))
