@@ -22,8 +22,8 @@ from lockstep.core.trees import have_equal_values
 from lockstep.ratios.rules import corrected, penalty, plug_in
 
 RULES = {"naive": plug_in, "penalty": penalty, "corrected": corrected}
-MOST, MOST_SAMPLES, CHUNK = 2**19, 2**24, 2**21
-PAIRS, REPLICATES = 512, 1024  # where the law of the noise differs from pair to pair
+MOST, MOST_SAMPLES, CHUNK = 2**18, 2**24, 2**21
+PAIRS, REPLICATES = 512, 4096  # where the law of the noise differs from pair to pair
 GROUPS = 64
 
 
@@ -39,19 +39,11 @@ class Truth(NamedTuple):
 def truth_of(
     estimator: Any, target: Any, scale: Any, law: str = "one", seed: int = 11, most: int = MOST
 ) -> dict[str, Truth]:
-    """ρ of each rule; ``scale(position, candidate)`` is the standard deviation of an estimate to first order.
+    """ρ of each rule; ``scale(position, candidate)`` is the standard deviation of an estimate to first order, with the sign of its skewness if that changes over pairs.
 
     The ``law`` of the noise in units of its scale: "normal", "one" at all pairs, or "many".
     """
-    samples = estimator.count * estimator.sides
-    pairs, each = (PAIRS, REPLICATES) if law == "many" else (min(most, MOST_SAMPLES // samples), 1)
-    chunk = max(1, min(pairs, CHUNK // (samples * each)))
-    with jax.enable_x64(True):
-        keys = jr.split(jr.key(seed), -(-pairs // chunk))
-        scale = jax.tree_util.Partial(scale)
-        parts = [jax.tree.map(np.asarray, _some(estimator, scale, key, target, chunk, each)) for key in keys]
-    estimate, difference, log_q, s, does_move = jax.tree.map(lambda *leaves: np.concatenate(leaves), *parts)
-    estimate, difference, log_q, s = ls.Estimate(*estimate), difference[:, None], log_q[:, None], s[:, None]
+    estimate, difference, log_q, s, does_move = _estimates(estimator, target, scale, law, seed, most)
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         noise = (estimate.value - difference) / s
         z = noise if law == "normal" else _scores(noise if law == "many" else noise.T, seed).reshape(noise.shape)
@@ -60,12 +52,31 @@ def truth_of(
         # What a rank may be off moves y, and so adds to the gaps, in squares.
         count = noise.shape[1] if law == "many" else len(noise)
         off = np.sqrt(ndtr(z) * ndtr(-z) / count) * np.exp(z**2 / 2 + np.log(2 * np.pi) / 2)
-        floor = 0.0 if law == "normal" else np.nanmean(np.where(exact < 1, 0.8 * s * off * exact, 0.0))
+        floor = 0.0 if law == "normal" else np.nanmean(np.where(exact < 1, 0.8 * np.abs(s) * off * exact, 0.0))
     is_possible = does_move[:, None] & (difference > -np.inf)
     return {
         name: Truth(*_inverse(np.abs(of - exact) * is_possible, floor), *_inverse(np.abs(of - standard) * is_possible))
         for name, of in decided.items()
     }
+
+
+def noise_of(estimator: Any, target: Any, scale: Any, seed: int = 12, most: int = MOST) -> np.ndarray:
+    """Many estimates minus D, in units of their scale."""
+    estimate, difference, _, s, _ = _estimates(estimator, target, scale, "one", seed, most)
+    return ((estimate.value - difference) / s).ravel()
+
+
+def _estimates(estimator: Any, target: Any, scale: Any, law: str, seed: int, most: int) -> Any:
+    """Estimates (pairs, each) at exact draws and their candidates; D, log proposal ratio, scale; what moves."""
+    samples = estimator.count * estimator.sides
+    pairs, each = (PAIRS, REPLICATES) if law == "many" else (min(most, MOST_SAMPLES // samples), 1)
+    chunk = max(1, min(pairs, CHUNK // (samples * each)))
+    with jax.enable_x64(True):
+        keys = jr.split(jr.key(seed), -(-pairs // chunk))
+        scale = jax.tree_util.Partial(scale)
+        parts = [jax.tree.map(np.asarray, _some(estimator, scale, key, target, chunk, each)) for key in keys]
+    estimate, difference, log_q, s, does_move = jax.tree.map(lambda *leaves: np.concatenate(leaves), *parts)
+    return ls.Estimate(*estimate), difference[:, None], log_q[:, None], s[:, None], does_move
 
 
 @functools.partial(jax.jit, static_argnums=(3, 4, 5))

@@ -1,0 +1,55 @@
+"""The coupled truth by `ls.Coupled` itself: the exact penalty chain on the normal score of a kernel's own noise.
+
+The score of an estimate comes from a table of the law of its noise, which is one law up to its scale. What the pair
+measures along its path is what `coupled_truth` computes at exact draws.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from scipy.special import ndtri
+
+import lockstep as ls
+from lockstep.core.estimator import Estimate, Estimator
+from lockstep.core.parts import part
+from lockstep.core.types import Array, Key, Position, Shape
+
+POINTS = 4096  # of the table
+
+
+@part
+class Scored(Estimator):
+    """``D + s z``, z the normal score of the estimate that another estimator makes of the same noise."""
+
+    estimator: Any
+    difference: Any
+    scale: Any
+    noises: Array
+    scores: Array
+
+    is_variance_known = True
+
+    @property
+    def count(self) -> int:
+        return int(self.estimator.count)
+
+    def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
+        return self.estimator.noise(key, position, shape)
+
+    def __call__(self, noise: Any, position: Position, candidate: Position) -> Estimate:
+        of, s = self.difference(position, candidate), self.scale(position, candidate)
+        score = jnp.interp((self.estimator(noise, position, candidate).value - of) / s, self.noises, self.scores)
+        return Estimate(of + s * score, 0.0 * s, s**2 + 0.0, 0.0 * s, self.count)
+
+
+def coupled(case: Any, noise: np.ndarray) -> Any:
+    """The pair of a case and its exact chain; ``noise``: many estimates minus D, in units of their scale."""
+    places = (np.arange(POINTS) + 0.5) / POINTS
+    known = noise[np.isfinite(noise)]
+    exact = Scored(
+        case.estimator, case.target.difference, case.scale, jnp.asarray(np.quantile(known, places)), ndtri(places)
+    )
+    return ls.Coupled(ls.penalty(exact, case.target.proposal), case.kernel)
