@@ -39,9 +39,10 @@ class Truth(NamedTuple):
 def truth_of(
     estimator: Any, target: Any, scale: Any, law: str = "one", seed: int = 11, most: int = MOST
 ) -> dict[str, Truth]:
-    """ρ of each rule; ``scale(position, candidate)`` is the standard deviation of an estimate to first order, with the sign of its skewness if that changes over pairs.
+    """ρ of each rule.
 
-    The ``law`` of the noise in units of its scale: "normal", "one" at all pairs, or "many".
+    ``scale(position, candidate)`` is the standard deviation of an estimate to first order, negative where the noise is
+    turned over. The ``law`` of the noise in units of its scale: "normal", "one" at all pairs, or "many".
     """
     estimate, difference, log_q, s, does_move = _estimates(estimator, target, scale, law, seed, most)
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):

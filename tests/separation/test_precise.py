@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from lockstep import Estimate
-from lockstep.separation.precise import AIM, joined, pairs_for, relative_error, withheld
+from lockstep.separation.precise import AIM, joined, pairs_for, relative_error, too_little_seen, withheld
 from lockstep.separation.prediction import Prediction, RulePrediction
-from lockstep.separation.rates import _in_tail
+from lockstep.separation.rates import _in_tail, _mean_over_pairs
 from lockstep.separation.replicates import Cumulants, Replicates
-from lockstep.separation.trust import _lumps, variance_by_replicates
+from lockstep.separation.trust import _lumps, _no_numbers, asymmetry_of, variance_by_replicates
 
 
 def rule(name, rho, error):
@@ -77,3 +79,48 @@ def test_a_prediction_names_its_exact_chain():
     for against, words in (("penalty", "exact penalty chain on the normal score"), ("standard", "standard chain")):
         predicted = Prediction("naive", found, (), 1000, 125, 32, against=against)
         assert words in predicted.sentence() and words in repr(predicted)
+
+
+def test_estimates_that_are_no_numbers_are_said():
+    """One of them spoils its pair: NaN, plus infinity, and minus infinity where other estimates are finite."""
+    values = np.random.default_rng(4).standard_normal((100, 32))
+    assert _no_numbers(values) == ""
+    outside = np.where(np.arange(100)[:, None] < 50, -np.inf, values)
+    assert _no_numbers(outside) == ""  # D is minus infinity there
+    for bad in (np.nan, np.inf, -np.inf):
+        few = values.copy()
+        few[:2, 3] = bad
+        assert "0.062 % of the estimates are NaN or infinite" in _no_numbers(few)
+        few[1, 3] = 0.0
+        assert _no_numbers(few) == ""
+    assert "estimates are as large as 1e+100" in _no_numbers(np.where(values > 2, 1e100, values))
+
+
+def test_a_variance_by_direction_is_seen_far_from_ties_and_without_warnings():
+    rng = np.random.default_rng(5)
+    values = rng.standard_normal((64, 32)) - 1e6  # where a weight exp(-|D|) would vanish
+    forward, same, other = (replicates(values, variance) for variance in (1.0, 1.0, 2.0))
+    assert asymmetry_of(forward, same) == ""
+    assert "by a factor of 2.00" in asymmetry_of(forward, other)
+
+
+def test_a_run_that_has_hardly_moved_tells_nothing():
+    rng = np.random.default_rng(6)
+
+    def seen(positions):
+        chains, draws = positions.shape[:2]
+        return too_little_seen(SimpleNamespace(chains=chains, draws=draws, thin=1, positions=positions))
+
+    assert seen(rng.standard_normal((4, 500))) == ""
+    assert "about 1 effective draws" in seen(rng.standard_normal((4, 3)))
+    assert "about 1 effective draws" in seen(np.zeros((4, 500)))
+    assert "effective draws" in seen(np.cumsum(rng.standard_normal((2, 100)), axis=1))
+    # A component that is constant by intention does not count.
+    assert seen(np.stack([rng.standard_normal((4, 500)), np.zeros((4, 500))], axis=-1)) == ""
+
+
+def test_few_chains_do_not_tell_a_small_error():
+    """Chains whose averages happen to be equal: the error is that of pairs far apart."""
+    values = np.tile([[0.0, 1.0, 2.0, 5.0]], (4, 1))
+    mean, error = _mean_over_pairs(values)
+    assert mean == 2.0 and error == pytest.approx(values.std(ddof=1) / 4)

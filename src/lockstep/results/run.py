@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -132,7 +133,10 @@ class Run:
             }
         info = jax.tree.map(lambda leaf: leaf if np.ndim(leaf) else np.full(shape, leaf), without_paths(self.info))
         groups["sample_stats"] = named_arrays(info)
-        return arviz_base.from_dict(groups, attrs={"/": self.attributes}, dims=dims)
+        with warnings.catch_warnings():
+            # A run of more chains than draws is short, not turned over.
+            warnings.filterwarnings("ignore", "Found chain dimension to be longer than draw", UserWarning)
+            return arviz_base.from_dict(groups, attrs={"/": self.attributes}, dims=dims)
 
     def to_dataframe(self) -> Any:
         """The draws as a pandas data frame: a row for each draw of each chain, a column for each component.

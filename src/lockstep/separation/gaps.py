@@ -12,7 +12,7 @@ import numpy as np
 
 from lockstep.core.estimator import Estimate
 from lockstep.core.rule import Rule
-from lockstep.separation.groups import common, groups_of, shapes_of
+from lockstep.separation.groups import FEWEST, common, groups_of, is_one_law, shapes_of
 from lockstep.separation.replicates import ROUNDING, Cumulants, Replicates
 from lockstep.separation.scores import kurtosis_of, normal_scores
 
@@ -44,15 +44,17 @@ class Noise(NamedTuple):
     estimate: Estimate
 
 
-def measure_gaps(replicates: Replicates, rules: dict[str, Rule], against: str = PENALTY) -> dict[str, Gaps]:
-    """Gaps of each rule at each pair; pairs whose noise has one law share their replicates."""
+def measure_gaps(
+    replicates: Replicates, rules: dict[str, Rule], against: str = PENALTY, fewest: int = FEWEST
+) -> dict[str, Gaps]:
+    """Gaps of each rule at each pair; pairs whose noise has one law, or the ``fewest`` most alike, share replicates."""
     log_ratio = replicates.halves.difference.mean(axis=0) + replicates.log_proposal_ratio
     is_noisy = np.isfinite(log_ratio) & replicates.is_noisy
     found = {name: _empty(len(log_ratio)) for name in rules}
     quiet, noisy = np.flatnonzero(~is_noisy), np.flatnonzero(is_noisy)
     for name, rule in rules.items():
         _without_noise(found[name], replicates, rule, quiet, np.nan_to_num(log_ratio[quiet], nan=-np.inf))
-    groups = groups_of(shapes_of(replicates.halves)[:, noisy]) if noisy.size else []
+    groups = groups_of(shapes_of(replicates.halves)[:, noisy], fewest) if noisy.size else []
     for group in groups:
         members = noisy[group]
         _measure_group(found, replicates, rules, members, log_ratio[members], len(members) / len(noisy), against)
@@ -60,6 +62,12 @@ def measure_gaps(replicates: Replicates, rules: dict[str, Rule], against: str = 
         # A candidate that is the position itself separates nothing.
         of.path[~replicates.does_move] = of.signed[:, ~replicates.does_move] = 0.0
     return found
+
+
+def are_laws_mixed(replicates: Replicates) -> bool:
+    """Whether pairs are too few to tell all laws of their noise from each other: some share replicates that differ."""
+    shapes = shapes_of(replicates.halves)[:, replicates.is_noisy]
+    return shapes.shape[1] > 0 and not all(is_one_law(shapes[:, group]) for group in groups_of(shapes))
 
 
 def _without_noise(of: Gaps, replicates: Replicates, rule: Rule, quiet: np.ndarray, log_ratio: np.ndarray) -> None:

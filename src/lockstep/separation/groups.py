@@ -17,23 +17,42 @@ def shapes_of(halves: Cumulants) -> np.ndarray:
     return np.stack([np.log(s), halves.third / s**3, halves.bias / s, halves.straight / s**3], axis=-1)
 
 
-def groups_of(shapes: np.ndarray) -> list[np.ndarray]:
-    """Split at a median while pairs differ more than they should; singly below a number of pairs.
+def groups_of(shapes: np.ndarray, fewest: int = FEWEST) -> list[np.ndarray]:
+    """Split into two where these differ most, while pairs differ more than they should and are enough for two.
 
     How much they differ beyond the noise of these numbers is the covariance between the halves. Shape comes first: each
     pair has a scale of its own anyway, but laws of other skewness, taken together, are none of them.
     """
 
     def split(members: np.ndarray) -> list[np.ndarray]:
-        excess = np.sqrt(np.maximum(spread_of(shapes[:, members]), 0.0)) / SPREADS
+        excess = _excess(shapes[:, members])
         widest = 1 + int(np.argmax(excess[1:]))
         widest = widest if excess[widest] > 1 else 0
-        if len(members) < 2 * FEWEST or excess[widest] <= 1:
+        if len(members) < 2 * fewest or excess[widest] <= 1:
             return [members]
-        order = members[np.argsort(shapes[:, members, widest].mean(axis=0), kind="stable")]
-        return split(order[: len(order) // 2]) + split(order[len(order) // 2 :])
+        values = shapes[:, members, widest].mean(axis=0)
+        order = np.argsort(values, kind="stable")
+        place = _best_split(values[order], fewest)
+        return split(members[order[:place]]) + split(members[order[place:]])
 
     return split(np.arange(shapes.shape[1]))
+
+
+def _best_split(ordered: np.ndarray, fewest: int) -> int:
+    """How many of the ordered values make the lower part, such that the variance between both parts is the largest."""
+    lower = np.arange(fewest, len(ordered) - fewest + 1)
+    apart = np.cumsum(ordered - ordered.mean())[lower - 1]
+    return int(lower[np.argmax(apart**2 / (lower * (len(ordered) - lower)))])
+
+
+def is_one_law(shapes: np.ndarray) -> bool:
+    """Whether the pairs of a group differ in shape by no more than they should."""
+    return bool(np.all(_excess(shapes)[1:] <= 1))
+
+
+def _excess(shapes: np.ndarray) -> np.ndarray:
+    """How many times as much as they should pairs differ, in scale and in shape."""
+    return np.asarray(np.sqrt(np.maximum(spread_of(shapes), 0.0)) / SPREADS)
 
 
 def common(halves: Cumulants, samples: float) -> tuple[Shape, np.ndarray]:

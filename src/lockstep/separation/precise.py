@@ -15,6 +15,7 @@ from lockstep.separation.replicates import Cumulants, Replicates
 AIM, MOST = 0.1, 1 / 6  # relative standard errors of ρ: until when pairs are taken, and above which it is withheld
 FARTHEST = 0.3  # how far the noise may be from that of an exact chain, in logarithms of its standard deviation
 MOST_COMPONENTS = 16
+FEWEST_EFFECTIVE, FEWEST_DRAWS = 20, 4
 
 
 def relative_error(found: RulePrediction) -> float:
@@ -42,6 +43,17 @@ def withheld(rules: dict[str, RulePrediction], pairs: int, replicates: int) -> t
     return {name: RulePrediction.unknown(name) if name in lost else found for name, found in rules.items()}, sentence
 
 
+def too_little_seen(run: Any) -> str:
+    """A sentence if the run has hardly left its start: its pairs then tell of the start, not of the target."""
+    effective = run.chains * run.draws * run.thin / _updates_to_forget(run)
+    if effective >= FEWEST_EFFECTIVE:
+        return ""
+    return (
+        f"the run has about {effective:.0f} effective draws, fewer than {FEWEST_EFFECTIVE}: its pairs tell of where it "
+        f"began; run longer, or let it move (smaller steps, more samples)"
+    )
+
+
 def is_elsewhere(run: Any, forward: Replicates, used: RulePrediction) -> str:
     """A sentence if the run may be where an exact chain would not be, and the noise is another there.
 
@@ -65,16 +77,15 @@ def is_elsewhere(run: Any, forward: Replicates, used: RulePrediction) -> str:
 
 
 def _updates_to_forget(run: Any) -> float:
-    """Updates for each effective draw of the slowest of some components."""
+    """Updates for each effective draw of the slowest of some components; all of them if none has moved."""
     from arviz_stats.base import array_stats
 
     sizes = []
-    for array in named_arrays(run.positions).values():
+    for array in named_arrays(run.positions).values() if run.draws >= FEWEST_DRAWS else ():
         components = np.asarray(array, float).reshape(*array.shape[:2], -1)
-        sizes += [
-            array_stats.ess(components[..., i], method="bulk") for i in range(components.shape[2])[:MOST_COMPONENTS]
-        ]
-    least = np.nanmin(sizes) if np.isfinite(sizes).any() else np.nan
+        some = (components[..., i] for i in range(components.shape[2])[:MOST_COMPONENTS])
+        sizes += [float(array_stats.ess(one, method="bulk")) for one in some if np.ptp(one) > 0]
+    least = min((size for size in sizes if np.isfinite(size)), default=1.0)
     return float(run.chains * run.draws * run.thin / max(least, 1.0))
 
 

@@ -12,12 +12,12 @@ from lockstep.core.arguments import MOST_SEED, positive, require_run, whole
 from lockstep.core.kernel import Kernel
 from lockstep.core.types import Position
 from lockstep.core.warnings import warn
-from lockstep.coupling.common_noise import Pair
+from lockstep.coupling.common_noise import CoupledInfo, Pair
 from lockstep.kernels.compose import Cycle
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.separation.gaps import PENALTY
 from lockstep.separation.kept import keep, recall
-from lockstep.separation.precise import AIM, is_elsewhere, joined, pairs_for, withheld
+from lockstep.separation.precise import AIM, is_elsewhere, joined, pairs_for, too_little_seen, withheld
 from lockstep.separation.prediction import REFERENCES, Prediction, RulePrediction, number
 from lockstep.separation.rates import Judged, judge, seen_by
 from lockstep.separation.replicates import Replicates, draw_replicates
@@ -214,9 +214,12 @@ def _log_ratios(run: Any, judged: Any, index: int) -> np.ndarray | None:
     """The log ratios of all updates of the run that the judged kernel made; None if another made them."""
     is_plain = isinstance(judged, MetropolisHastings)
     is_cycle = isinstance(judged, Cycle) and all(isinstance(one, MetropolisHastings) for one in judged.kernels)
-    if judged is not run.kernel or not (is_plain or is_cycle):
+    whose, info = run.kernel, run.info
+    if isinstance(info, CoupledInfo) and len(run.kernel.kernels) == 2:
+        whose, info = run.kernel.kernels[1], info.second
+    if judged is not whose or not (is_plain or is_cycle):
         return None
-    log_ratios = np.asarray(run.info.log_ratio)
+    log_ratios = np.asarray(info.log_ratio)
     if is_cycle:
         approximate = [i for i, one in enumerate(judged.kernels) if not _is_always_exact(one)]
         log_ratios = log_ratios[..., approximate[index]]
@@ -255,10 +258,11 @@ def _predict_one(
         found = judged(*replicates)
         pairs = len(replicates[0].log_proposal_ratio)
     rules, sentence = withheld(found.rules, pairs, size.replicates)
+    elsewhere = "" if found.is_noise_free else too_little_seen(run)
     if log_ratios is not None and not found.sentences:
-        elsewhere = is_elsewhere(run, replicates[0], found.rules[used.name])
-        rules = {name: RulePrediction.unknown(name) for name in rules} if elsewhere else rules
-        sentence = elsewhere or sentence
+        elsewhere = elsewhere or is_elsewhere(run, replicates[0], found.rules[used.name])
+    if elsewhere:
+        rules, sentence = {name: RulePrediction.unknown(name) for name in rules}, elsewhere
     unresolved = _unresolved(rules[used.name], 2 * pairs * size.replicates)
     problems = (*found.sentences, *filter(None, (sentence, unresolved)))
     return Prediction(used.name, rules, problems, updates, pairs, size.replicates, found.is_noise_free, against)

@@ -14,7 +14,8 @@ from lockstep.core.rule import Rule
 from lockstep.core.types import Array
 from lockstep.estimators.combinations import halves, two_sided
 from lockstep.ratios.rules import RULES, corrected
-from lockstep.separation.gaps import GRID, PENALTY, Gaps, measure_gaps
+from lockstep.separation.gaps import GRID, PENALTY, Gaps, are_laws_mixed, measure_gaps
+from lockstep.separation.groups import FEWEST
 from lockstep.separation.prediction import RulePrediction
 from lockstep.separation.replicates import Cumulants, Replicates
 from lockstep.separation.resolution import measure_nothing
@@ -76,7 +77,12 @@ def judge(
     """Every rule that suits the estimator, and some more, in so many updates against one exact kernel."""
     # Whatever is no number is found at the end, and said in words.
     with np.errstate(all="ignore"), double_precision():
-        return _judge(estimator, forward, reverse, more, seen, updates, against)
+        try:
+            return _judge(estimator, forward, reverse, more, seen, updates, against)
+        except np.linalg.LinAlgError:
+            names = [rule.name for rule in (*ALL_RULES, *more) if rule.suits(estimator)]
+            sentence = "no law could be fitted to the noise of the estimates; look at what the estimator returns"
+            return Judged({name: RulePrediction.unknown(name) for name in names}, (sentence,), "", False)
 
 
 def _judge(
@@ -125,7 +131,12 @@ def _measured(
     made_up = [(seen.rate(gaps)[0], seen.discrepancy(gaps)[0]) for gaps in nothing]
     resolution = Nothing(*np.mean(made_up, axis=0)) if made_up else Nothing(0.0, 0.0)
     found = measure_gaps(replicates, rules, against)
-    return {name: of_rule(name, of, resolution, seen, updates) for name, of in found.items()}
+    # What one more split of laws that differ would change is not known better than by doing it.
+    finer = measure_gaps(replicates, rules, against, FEWEST // 2) if are_laws_mixed(replicates) else found
+    return {
+        name: of_rule(name, of, resolution, seen, updates, seen.rate(of)[0] - seen.rate(finer[name])[0])
+        for name, of in found.items()
+    }
 
 
 def sides_of(rule: Rule, estimator: Estimator) -> int:
@@ -177,11 +188,11 @@ class Seen(NamedTuple):
         heavy = _in_tail(values)
         # A curve that is lost in noise cannot tell.
         if self.in_run is None or at_pairs.mean() < LEAST_SHARE * abs(values.mean()):
-            mean, error = mean_and_error(values.reshape(self.chains, -1))
+            mean, error = _mean_over_pairs(values.reshape(self.chains, -1))
             return mean, heavy * error
         in_run, error_in_run = mean_and_error(np.interp(self.in_run, GRID, curve))
         ratio = float(values.sum() / at_pairs.sum()) if values.any() else 0.0
-        _, error = mean_and_error((values - ratio * at_pairs).reshape(self.chains, -1))
+        _, error = _mean_over_pairs((values - ratio * at_pairs).reshape(self.chains, -1))
         error *= heavy * in_run / max(at_pairs.mean(), 1e-300)
         return ratio * in_run, float(np.hypot(error, ratio * error_in_run))
 
@@ -192,6 +203,13 @@ class Seen(NamedTuple):
     def discrepancy(self, gaps: Gaps) -> tuple[float, float]:
         """The size of the average gaps, their noise included, and its standard error."""
         return self.average(*(np.abs(halves.sum(axis=0)) / 2 for halves in (gaps.signed, gaps.signed_curve)))
+
+
+def _mean_over_pairs(values: np.ndarray) -> tuple[float, float]:
+    """The mean and its standard error: at least that of pairs far apart, since a few chains tell theirs badly."""
+    mean, error = mean_and_error(values)
+    alone = values.std(ddof=1) / np.sqrt(values.size) if values.size > 1 else np.nan
+    return mean, float(np.fmax(error, alone))
 
 
 def _in_tail(values: np.ndarray) -> float:
@@ -212,14 +230,18 @@ def seen_by(rule: Rule, forward: Replicates, chains: int, in_run: np.ndarray | N
     return Seen(chains, np.nan_to_num(decided, nan=-np.inf), in_run)
 
 
-def of_rule(rule: str, gaps: Gaps, nothing: Nothing, seen: Seen, updates: int) -> RulePrediction:
-    """The numbers of one rule from its gaps at pairs, beside those that are measured where the truth is none."""
+def of_rule(rule: str, gaps: Gaps, nothing: Nothing, seen: Seen, updates: int, mixed: float = 0.0) -> RulePrediction:
+    """The numbers of one rule from its gaps at pairs, beside those that are measured where the truth is none.
+
+    ``mixed``: what the rate may be off because laws that differ were taken together.
+    """
     rate, rate_se = seen.rate(gaps)
+    rate_se = float(np.hypot(rate_se, mixed))
     if not np.isfinite(rate):
         return RulePrediction.unknown(rule)
     acceptance = float(gaps.acceptance.mean())
     if 0 < rate < ABOVE_NOTHING * nothing.rate:
-        most = rate + 2 * nothing.rate
+        most = rate + 2 * (nothing.rate + abs(mixed))
         return RulePrediction(rule, NAN, NAN, NAN, NAN, (0.0, most), acceptance, 1 / most)
     most, error = seen.discrepancy(gaps)
     # Both halves share their scale and shape: errors of these do not show in the difference of the halves.

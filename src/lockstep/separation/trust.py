@@ -10,7 +10,8 @@ from lockstep.separation.tails import HEAVY, tail_of_squares
 
 FEWEST_SAMPLES = 4
 HEAVY_VALUE, HEAVY_VARIANCE = 0.45, 0.75  # Pareto shapes: beyond 1/2 there is no variance, beyond 1 no mean
-MOST_BAD = 0.01
+MOST_BAD = 0.01  # of the pairs
+LARGEST = 1e90  # the cubes of larger estimates overflow
 LEAST_ASYMMETRY, ALARM = 0.1, 4.0
 FREQUENCIES = np.arange(5.0, 130.0, 0.5)  # of steps in the law of the noise, of 1.3 down to 0.05 standard deviations
 LEAST_LUMP, LEAST_SPREAD, MOST_ROWS = 0.05, 0.3, 512
@@ -36,12 +37,8 @@ def problems_of(estimator: Estimator, forward: Replicates, reverse: Replicates, 
         found.append(
             f"an estimate has only {count:.0f} samples, from which its cumulants cannot be estimated: take count >= 8"
         )
-    possible = forward.halves.difference.mean(axis=0) > -np.inf
-    bad = 1 - np.mean(np.isfinite(forward.each.value[possible])) if possible.any() else 0.0
-    if bad > MOST_BAD:
-        found.append(
-            f"{bad:.1%} of the estimates are NaN or infinite where D is finite: such noise has no normal score"
-        )
+    if no_numbers := _no_numbers(np.asarray(forward.each.value)):
+        return [*found, no_numbers]
     has_samples = bool(np.isfinite(forward.influences).any())
     heavy = _heavy_samples(forward, reverse) if has_samples else _heavy_estimates(forward, reverse)
     if needs_score:
@@ -49,6 +46,22 @@ def problems_of(estimator: Estimator, forward: Replicates, reverse: Replicates, 
         found.append(_few_values(forward) or ("" if heavy else _lumps(forward)))
     found += [_other_variance(forward, reverse), f"{heavy}: {WITHOUT_VARIANCE}" if heavy else ""]
     return list(filter(None, found))
+
+
+def _no_numbers(values: np.ndarray) -> str:
+    """A sentence if estimates are NaN, infinite or too large to compute with, where D is a number.
+
+    One such estimate spoils all that is known of its pair. Where all are minus infinity, so is D.
+    """
+    is_known = np.isfinite(values)
+    is_bad = ~is_known & ~np.all(values == -np.inf, axis=1, keepdims=True)
+    if is_bad.any(axis=1).mean() > MOST_BAD:
+        share = f"{100 * is_bad.mean():.2g} %"
+        return f"{share} of the estimates are NaN or infinite where D is finite: such noise has no normal score"
+    largest = np.max(np.abs(values), where=is_known, initial=0.0)
+    if largest > LARGEST:
+        return f"estimates are as large as {largest:.2g}: their cumulants overflow; look at the units of the log ratio"
+    return ""
 
 
 def _few_values(replicates: Replicates) -> str:
@@ -164,11 +177,12 @@ def asymmetry_of(forward: Replicates, reverse: Replicates) -> str:
     difference = forward.halves.difference.mean(axis=0) + forward.log_proposal_ratio
     with np.errstate(invalid="ignore", divide="ignore"):
         logs = np.log(forward.halves.variance / reverse.halves.variance)
-        weights = np.exp(-np.abs(difference))
-    use = np.all(np.isfinite(logs), axis=0) & np.isfinite(weights)
+    use = np.all(np.isfinite(logs), axis=0) & np.isfinite(difference)
     if use.sum() < 2:
         return ""
-    weights = weights[use] / weights[use].sum()
+    far = np.abs(difference[use])
+    weights = np.exp(far.min() - far)
+    weights /= weights.sum()
     # Squares free of noise: one half times the other.
     products = logs[0, use] * logs[1, use]
     size = float(weights @ products)
