@@ -10,7 +10,7 @@ import lockstep as ls
 from lockstep import Estimate
 from lockstep.ratios.rules import plug_in
 from lockstep.separation.gaps import GRID, Gaps, are_laws_mixed, measure_gaps
-from lockstep.separation.groups import FEWEST, groups_of, is_one_law
+from lockstep.separation.groups import FEWEST, common, groups_of, is_one_law, uncertainty_of_variance
 from lockstep.separation.rates import Nothing, Seen, judge, of_rule
 from lockstep.separation.replicates import Cumulants, Replicates
 
@@ -102,3 +102,21 @@ def test_a_mixture_of_laws_makes_the_error_larger():
     rates = [(1 / one.rho, one.rho_se / one.rho**2) for one in found]
     assert rates[0][0] == rates[1][0] == pytest.approx(0.1)
     assert rates[1][1] == pytest.approx(np.hypot(rates[0][1], 0.03))
+
+
+def test_a_skewness_that_one_pair_makes_is_none():
+    """Samples without a third moment, as Student's t with three degrees of freedom."""
+    ones = np.ones((2, 64))
+    outlier = 0.01 * np.random.default_rng(7).standard_normal((2, 64))
+    outlier[0, 5] = 60.0
+    assert abs(common(Cumulants(0 * ones, 0 * ones, ones, outlier, outlier), 64.0)[0].skewness) < 0.1
+    found, _ = common(Cumulants(0 * ones, 0 * ones, ones, 0.3 * ones + outlier * (outlier < 1), 0.2 * ones), 64.0)
+    assert found.skewness == pytest.approx(0.3, abs=0.01) and found.straight == pytest.approx(0.2)
+
+
+def test_a_variance_that_few_samples_make_is_uncertain():
+    made, _ = replicates(128, 32)
+    assert uncertainty_of_variance(made) < 0.02
+    variance = made.halves.variance.copy()
+    variance[0, 3] *= 40
+    assert uncertainty_of_variance(made._replace(halves=made.halves._replace(variance=variance))) > 0.05

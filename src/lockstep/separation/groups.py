@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lockstep.separation.replicates import Cumulants
+from lockstep.separation.replicates import Cumulants, Replicates
 from lockstep.separation.scores import Shape
 
 FEWEST = 16
@@ -46,8 +46,11 @@ def _best_split(ordered: np.ndarray, fewest: int) -> int:
 
 
 def is_one_law(shapes: np.ndarray) -> bool:
-    """Whether the pairs of a group differ in shape by no more than they should."""
-    return bool(np.all(_excess(shapes)[1:] <= 1))
+    """Whether the pairs of a group differ in shape by no more than they should, as far as that is certain."""
+    first, second = shapes - shapes.mean(axis=1, keepdims=True)
+    products = (first * second)[:, 1:]
+    error = products.std(axis=0) / np.sqrt(max(len(products), 1))
+    return bool(np.all(products.mean(axis=0) - 2 * error <= SPREADS[1:] ** 2))
 
 
 def _excess(shapes: np.ndarray) -> np.ndarray:
@@ -64,11 +67,33 @@ def common(halves: Cumulants, samples: float) -> tuple[Shape, np.ndarray]:
     scale = relative * np.sqrt(np.mean(halves.variance / relative**2))
     shape = Shape(
         float(np.mean(halves.bias / scale)),
-        float(np.mean(halves.third / scale**3)),
-        float(np.mean(halves.straight / scale**3)),
+        _certain(halves.third / scale**3),
+        _certain(halves.straight / scale**3),
         samples,
     )
     return shape, scale
+
+
+def _certain(values: np.ndarray) -> float:
+    """The average over pairs as far as it is not noise: where third moments do not exist, one pair may make it all."""
+    each = values.mean(axis=0)
+    mean, error = float(each.mean()), float(each.std(ddof=1) / np.sqrt(each.size)) if each.size > 1 else 0.0
+    return mean * max(0.0, 1 - (error / mean) ** 2) if mean else 0.0
+
+
+def uncertainty_of_variance(replicates: Replicates) -> float:
+    """The relative standard error of the variance over all pairs, beyond that of as many normal samples.
+
+    Each pair is measured by its own scale as far as the other half tells it: one outlier then stands out in its half.
+    """
+    variance = replicates.halves.variance[:, replicates.is_noisy]
+    pairs = variance.shape[1]
+    if pairs < 2:
+        return 0.0
+    ratio = variance / variance[::-1]
+    samples = float(np.mean(replicates.each.count)) * replicates.linear.shape[1]
+    seen = float(np.var((ratio - 1 / ratio).ravel() / 4))
+    return float(np.sqrt(max(seen - 2 / samples, 0.0) / pairs))
 
 
 def spread_of(values: np.ndarray) -> np.ndarray:

@@ -15,7 +15,7 @@ from lockstep.core.types import Array
 from lockstep.estimators.combinations import halves, two_sided
 from lockstep.ratios.rules import RULES, corrected
 from lockstep.separation.gaps import GRID, PENALTY, Gaps, are_laws_mixed, measure_gaps
-from lockstep.separation.groups import FEWEST
+from lockstep.separation.groups import FEWEST, uncertainty_of_variance
 from lockstep.separation.prediction import RulePrediction
 from lockstep.separation.replicates import Cumulants, Replicates
 from lockstep.separation.resolution import measure_nothing
@@ -26,6 +26,7 @@ from lockstep.separation.trust import asymmetry_of, problems_of, variance_by_rep
 NAN = float("nan")
 RESOLVED = 0.5
 LEAST_SHARE = 0.2
+LEAST_UNCERTAIN = 0.01
 ABOVE_NOTHING = 3.0  # times what is measured where the truth is none: by then that adds about 5 %
 
 
@@ -133,10 +134,17 @@ def _measured(
     found = measure_gaps(replicates, rules, against)
     # What one more split of laws that differ would change is not known better than by doing it.
     finer = measure_gaps(replicates, rules, against, FEWEST // 2) if are_laws_mixed(replicates) else found
-    return {
-        name: of_rule(name, of, resolution, seen, updates, seen.rate(of)[0] - seen.rate(finer[name])[0])
-        for name, of in found.items()
-    }
+    # Where the variance is less certain than that of normal samples, so is every score.
+    other = found
+    if (uncertain := uncertainty_of_variance(replicates)) > LEAST_UNCERTAIN:
+        wider = replicates._replace(halves=replicates.halves.of_variance(1 + uncertain))
+        other = measure_gaps(wider, rules, against)
+
+    def off(name: str) -> float:
+        rate = seen.rate(found[name])[0]
+        return float(np.hypot(rate - seen.rate(finer[name])[0], rate - seen.rate(other[name])[0]))
+
+    return {name: of_rule(name, of, resolution, seen, updates, off(name)) for name, of in found.items()}
 
 
 def sides_of(rule: Rule, estimator: Estimator) -> int:
@@ -233,7 +241,7 @@ def seen_by(rule: Rule, forward: Replicates, chains: int, in_run: np.ndarray | N
 def of_rule(rule: str, gaps: Gaps, nothing: Nothing, seen: Seen, updates: int, mixed: float = 0.0) -> RulePrediction:
     """The numbers of one rule from its gaps at pairs, beside those that are measured where the truth is none.
 
-    ``mixed``: what the rate may be off because laws that differ were taken together.
+    ``mixed``: what the rate may be off by laws that differ and were taken together, and by an uncertain variance.
     """
     rate, rate_se = seen.rate(gaps)
     rate_se = float(np.hypot(rate_se, mixed))

@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from lockstep.core.estimator import Estimator
+from lockstep.separation.groups import uncertainty_of_variance
 from lockstep.separation.replicates import ROUNDING, Replicates
 from lockstep.separation.tails import HEAVY, tail_of_squares
 
 FEWEST_SAMPLES = 4
 HEAVY_VALUE, HEAVY_VARIANCE = 0.45, 0.75  # Pareto shapes: beyond 1/2 there is no variance, beyond 1 no mean
 MOST_BAD = 0.01  # of the pairs
+MOST_UNCERTAIN = 0.05  # of the variance over all pairs; below a hundredth for exponential samples
 LARGEST = 1e90  # the cubes of larger estimates overflow
 LEAST_ASYMMETRY, ALARM = 0.1, 4.0
 FREQUENCIES = np.arange(5.0, 130.0, 0.5)  # of steps in the law of the noise, of 1.3 down to 0.05 standard deviations
@@ -44,6 +46,7 @@ def problems_of(estimator: Estimator, forward: Replicates, reverse: Replicates, 
     if needs_score:
         # Most estimates with heavy tails lie in one lump, in units of a standard deviation that they do not have.
         found.append(_few_values(forward) or ("" if heavy else _lumps(forward)))
+        heavy = heavy or _uncertain_variance(forward)
     found += [_other_variance(forward, reverse), f"{heavy}: {WITHOUT_VARIANCE}" if heavy else ""]
     return list(filter(None, found))
 
@@ -134,6 +137,14 @@ def _other_variance(forward: Replicates, reverse: Replicates) -> str:
         f"that corrects by this variance is right: it takes off {stated / 2:.2g} where {size * stated / 2:.2g} is "
         f"needed, and balance is off by the factor {np.exp((size - 1) * stated / 2):.2g}"
     )
+
+
+def _uncertain_variance(forward: Replicates) -> str:
+    """A clause if few samples make most of the variance: no polynomial of a score fits such long tails."""
+    error = uncertainty_of_variance(forward)
+    if not error > MOST_UNCERTAIN:
+        return ""
+    return f"the samples have heavy tails (all of them together tell their variance only to ±{error:.0%})"
 
 
 def _heavy_samples(forward: Replicates, reverse: Replicates) -> str:
