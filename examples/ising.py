@@ -1,6 +1,6 @@
 """The attraction of an Ising lattice from one picture of it: five algorithms beside the exact answer.
 
-The normalising constant of a 10 by 10 lattice can be had by transfer matrices, so that everything can be compared.
+The normalising constant of the lattice can be had by a determinant, so that everything can be compared.
 
     python examples/ising.py [folder]
 """
@@ -42,7 +42,7 @@ def kernels(model, data):
         "bridged exchange, 4 bridges": ls.bridged_exchange(*common, bridges=4),
         "double MH, 1 sweep": ls.exchange(*common, inner=1),
         "double MH, 10 sweeps": ls.exchange(*common, inner=10),
-        "noisy exchange, 8 + 8 data sets": ls.noisy_exchange(*common, count=8),
+        "averaged exchange, 8 data sets": ls.averaged_exchange(*common, count=8),
     }
 
 

@@ -20,7 +20,7 @@ def matrix_and_target(case: Case, proposal) -> tuple[np.ndarray, np.ndarray]:
         return matrix, weights
     law = as_law(case.law)
     memory = memories(kernel, law)
-    if isinstance(kernel.ratio, ls.Randomized):
+    if isinstance(kernel.ratio, ls.Randomized | ls.Screened):
         return lumped(matrix, memory, law, weights)
     extended = np.exp(memory) * law.weights
     # The pairs' target has the right marginal: the estimates are unbiased up to one constant.
@@ -34,7 +34,8 @@ def memories(kernel, law: Law) -> np.ndarray:
         ratio = canonical(kernel, "kernel").ratio
         values = canonical(law.values, "law")
         init = jax.vmap(jax.vmap(ratio.init, in_axes=(0, None)), in_axes=(None, 0))
-        return np.asarray(init(values, canonical(STATES, "states")))
+        made = init(values, canonical(STATES, "states"))
+        return np.asarray(made.memory if isinstance(ratio, ls.Screened) else made)
 
 
 def lumped(matrix, memory, law, weights):

@@ -94,6 +94,8 @@ def normal_law(variance, step=0.05, reach=9.0):
     return Law(x, weights / weights.sum())
 
 
+NO_NOISE = Law((), np.ones(1))
+
 # --- penalty ---------------------------------------------------------------------------------------------------------
 VARIANCE = 0.8
 NORMAL = normal_law(VARIANCE)
@@ -234,6 +236,16 @@ def exchange(proposal):
     return ls.exchange(log_pi, log_likelihood, simulate, DATUM, proposal, draw=draw_uniform)
 
 
+COIN = Law(np.array([True, False]), np.array([0.5, 0.5]))
+TWO_SETS = product(UNIFORM, UNIFORM)
+TWO_SETS = Law(np.stack(TWO_SETS.values, axis=-1), TWO_SETS.weights)
+AVERAGED_LAW = product(NO_NOISE, product(COIN, TWO_SETS))
+
+
+def averaged_exchange(proposal):
+    return ls.averaged_exchange(log_pi, log_likelihood, simulate, DATUM, proposal, 2, draw=draw_uniform)
+
+
 def auxiliary_variable(proposal):
     def auxiliary(x):
         return log_likelihood(2, x)
@@ -265,7 +277,29 @@ def mixed(proposal):
     return ls.MetropolisHastings(proposal, ls.Randomized(base, whole))
 
 
-NO_NOISE = Law((), np.ones(1))
+# --- screened by a surrogate -----------------------------------------------------------------------------------------
+LOG_SURROGATE = np.array([0.3, -0.4, 0.1, -1.0, 0.25])
+
+
+def log_surrogate(state):
+    return jnp.asarray(LOG_SURROGATE)[state]
+
+
+def screen_law():
+    """The screen's variable in the cells that all log ratios of the surrogate leave."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log_q = [np.log(matrix.T / matrix) for matrix in (SYMMETRIC, HASTINGS)]
+    ratios = np.concatenate([(q + LOG_SURROGATE - LOG_SURROGATE[:, None]).ravel() for q in log_q])
+    breaks = np.unique(np.concatenate([[0.0], np.exp(np.minimum(ratios[np.isfinite(ratios)], 0)).round(15), [1.0]]))
+    return Law(np.log((breaks[1:] + breaks[:-1]) / 2), np.diff(breaks))
+
+
+SCREEN = screen_law()
+
+
+def screened(make):
+    return lambda proposal: ls.screened(make(proposal), log_surrogate)
+
 
 # --- TunaMH: two rows whose log likelihoods take two values each, so that the bounds are tight ------------------------
 TUNA_SIZES = np.array([0.12, 0.08])
@@ -387,11 +421,16 @@ CASES = [
         product(product(single(BOUNDED), single(BOUNDED)), normal_law(VARIANCE, 0.2)),
     ),
     Case("exchange", exchange, product(NO_NOISE, UNIFORM), LOG_POSTERIOR),
+    Case("averaged exchange", averaged_exchange, AVERAGED_LAW, LOG_POSTERIOR),
     Case("auxiliary variable", auxiliary_variable, UNIFORM, LOG_POSTERIOR),
     Case("TunaMH", tuna, TUNA_LAW, LOG_TUNA),
     Case("Poisson product", poisson_product, POISSON_LAW, LOG_TUNA),
     Case("pseudo-marginal", pseudo_marginal, WEIGHTS),
     Case("mixed: exchange over pseudo-marginal", mixed, product(WEIGHTS, UNIFORM), LOG_POSTERIOR),
+    Case("screened", screened(lambda proposal: ls.standard(log_pi, proposal)), product(SCREEN, NO_NOISE)),
+    Case("screened pseudo-marginal", screened(pseudo_marginal), product(SCREEN, WEIGHTS)),
+    Case("screened exchange", screened(exchange), product(SCREEN, product(NO_NOISE, UNIFORM)), LOG_POSTERIOR),
+    Case("screened universal", screened(universal), product(SCREEN, product(single(BOUNDED), single(BOUNDED)))),
     Case(
         "cycle",
         lambda proposal: ls.Cycle([ls.standard(log_pi, proposal), penalty(ls.Finite(HASTINGS))]),
@@ -427,6 +466,64 @@ class AtPosition:
 def exchange_at_position(proposal):
     right = exchange(proposal).ratio
     return ls.MetropolisHastings(proposal, ls.Randomized(right.base, AtPosition(right.randomization)))
+
+
+@ls.part
+class WrongWay:
+    """An average over data sets whose coin always falls on one side, or that are drawn as if it had on the other."""
+
+    right: Any
+    drawn: Any = ls.static()
+    weighed: Any = ls.static()
+
+    def noise(self, key, position, shape=()):
+        return self.right.noise(key, position, shape)
+
+    def sample(self, noise, position, candidate):
+        is_all, noises = noise
+        x = self.right.sample((self.drawn(is_all), noises), position, candidate)
+        return x._replace(is_all=self.weighed(is_all))
+
+    def log_weight(self, x, position, candidate):
+        return self.right.log_weight(x, position, candidate)
+
+
+def averaged_wrongly(drawn, weighed):
+    def make(proposal):
+        right = averaged_exchange(proposal).ratio
+        return ls.MetropolisHastings(proposal, ls.Randomized(right.base, WrongWay(right.randomization, drawn, weighed)))
+
+    return make
+
+
+@ls.part
+class WrongScreen:
+    """A screen with other log ratios: its own, and the log proposal ratio as the ratio behind it is told."""
+
+    right: Any
+    seen: Any = ls.static()
+
+    def noise(self, key, position, shape=()):
+        return self.right.noise(key, position, shape)
+
+    def init(self, noise, position):
+        return self.right.init(noise, position)
+
+    is_memory_random = False
+
+    def __call__(self, noise, position, memory, candidate, log_proposal_ratio):
+        surrogate = self.right.surrogate(candidate) - self.right.surrogate(position)
+        log_screen, log_seen = self.seen(log_proposal_ratio, surrogate)
+        log_ratio, *_ = self.right.base(noise[1], position, memory.memory, candidate, log_seen)
+        return jnp.where(noise[0] <= log_screen, log_ratio, -jnp.inf), memory
+
+
+def screened_wrongly(make, seen):
+    def made(proposal):
+        right = screened(make)(proposal)
+        return ls.MetropolisHastings(proposal, WrongScreen(right.ratio, seen))
+
+    return made
 
 
 @ls.part
@@ -507,6 +604,40 @@ WRONG = [
     Case("no penalty", lambda proposal: ls.naive(estimator(), proposal), single(NORMAL)),
     Case("penalty × 0.99", lambda proposal: penalty(proposal, 0.99 * VARIANCE), single(NORMAL)),
     Case("exchange with the draw at θ", exchange_at_position, product(NO_NOISE, UNIFORM), LOG_POSTERIOR),
+    Case(
+        "averaged exchange, always all at θ'",
+        averaged_wrongly(jnp.ones_like, jnp.ones_like),
+        AVERAGED_LAW,
+        LOG_POSTERIOR,
+    ),
+    Case(
+        "averaged exchange, always one at θ'",
+        averaged_wrongly(jnp.zeros_like, jnp.zeros_like),
+        AVERAGED_LAW,
+        LOG_POSTERIOR,
+    ),
+    Case(
+        "averaged exchange, all at θ' both ways",
+        averaged_wrongly(jnp.ones_like, lambda coin: coin),
+        AVERAGED_LAW,
+        LOG_POSTERIOR,
+    ),
+    Case(
+        "screened without the correction",
+        screened_wrongly(lambda proposal: ls.standard(log_pi, proposal), lambda log_q, s: (log_q + s, log_q)),
+        product(SCREEN, NO_NOISE),
+    ),
+    Case(
+        "screened exchange without the correction",
+        screened_wrongly(exchange, lambda log_q, s: (log_q + s, log_q)),
+        product(SCREEN, product(NO_NOISE, UNIFORM)),
+        LOG_POSTERIOR,
+    ),
+    Case(
+        "screened, corrected the wrong way",
+        screened_wrongly(lambda proposal: ls.standard(log_pi, proposal), lambda log_q, s: (log_q + s, s)),
+        product(SCREEN, NO_NOISE),
+    ),
     Case("variance by direction", lambda p: penalty_of_pair(p, lambda a, b: a < b), TWO_OF_ONE),
     Case(
         "no involution",
@@ -525,6 +656,11 @@ WRONG = [
     ),
 ]
 WRONG_HASTINGS = [
+    Case(
+        "screened with a log_q that counts twice",
+        screened_wrongly(lambda proposal: ls.standard(log_pi, proposal), lambda log_q, s: (log_q + s, log_q - s)),
+        product(SCREEN, NO_NOISE),
+    ),
     Case(
         "universal, log_q outside the minimum",
         lambda proposal: ls.MetropolisHastings(proposal, Outside(universal(proposal).ratio)),

@@ -14,6 +14,7 @@ import signal
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import hypothesis
@@ -117,12 +118,14 @@ QUICK = {
     ls.randomized: {"log_density": log_density, "proposal": WALK, "randomization": DENSITY},
     ls.tempering: {"log_density": log_density},
     ls.exchange: LIKELIHOOD | {"inner": None},
+    ls.averaged_exchange: LIKELIHOOD | {"count": 2},
     ls.bridged_exchange: LIKELIHOOD | {"bridges": 2, "transition": lambda key, theta, x: x},
     ls.noisy_exchange: LIKELIHOOD | {"count": 2, "two_sided": True},
     ls.auxiliary_variable: LIKELIHOOD | {"auxiliary_log_density": lambda x: -(x**2)},
     ls.pseudo_marginal: {"log_estimate": lambda key, theta: 0.0, "proposal": WALK, "correlation": 0.0, "draw": None},
     ls.tunamh: MINIBATCH | {"chi": 0.1},
     ls.poisson_product: MINIBATCH,
+    ls.screened: {"kernel": STANDARD, "surrogate": log_density},
     ls.Cycle: {"kernels": [STANDARD]},
     ls.Mixture: {"kernels": [STANDARD], "weights": [1.0]},
     ls.MetropolisHastings: {"proposal": WALK, "ratio": STANDARD.ratio},
@@ -136,6 +139,7 @@ QUICK = {
     ls.Carried: {"evaluate": STANDARD.ratio.evaluate, "correlation": None},
     ls.Estimated: {"estimator": ESTIMATOR, "rule": ls.rules.plug_in},
     ls.Randomized: {"base": None, "randomization": DENSITY},
+    ls.Screened: {"base": STANDARD.ratio, "surrogate": log_density},
     ls.Universal: {"estimator": ESTIMATOR, "bound": 1.0},
     ls.Density: {"sample": one_sample, "log_density": one_sample, "involution": ls.Identity(), "draw": None},
     ls.Reflection: {"total": 1.0},
@@ -343,6 +347,20 @@ SLOW = {
         "replicates": 4,
         "seed": 0,
     },
+    ls.check.curvature: {
+        "run": Later(good_run),
+        "model": SimpleNamespace(
+            log_likelihood=lambda theta, x: theta * x, simulate=lambda key, theta: theta + jr.normal(key, (), float)
+        ),
+        "data": np.array(0.3),
+        "log_prior": log_density,
+        "simulations": 2,
+        "draws": 100,
+        "level": 0.01,
+        "statistic": None,
+        "seed": 0,
+    },
+    ls.surrogates.quadratic: {"run": Later(good_run), "ridge": 1.0},
     ls.check.minorization: {
         "kernel": ls.randomized(log_density, WALK, DENSITY),
         "positions": POSITIONS,
@@ -436,6 +454,7 @@ NOT_TRIED = {
         *(ls.subsampling.Diagnosis, ls.subsampling.Mode, ls.subsampling.Taylor),
         *(ls.separation.Bias, ls.separation.Biases, ls.separation.FirstPassage, ls.separation.Separation),
         *(ls.separation.Prediction, ls.separation.RulePrediction, ls.separation.Distance, ls.Comparison),
+        ls.surrogates.Quadratic,
     ),
     "what a part returns in a compiled loop, looked at there": (ls.Decision, ls.Estimate),
     "a rule, called in a compiled loop with an estimate of the package": (

@@ -27,6 +27,7 @@ ROOMS = (
     "results",
     "lagged",
     "sampling",
+    "surrogates",
     "watch",
     "advice",
     "check",

@@ -9,6 +9,7 @@ from lockstep import (
     ratios as ratios,
     separation as separation,
     subsampling as subsampling,
+    surrogates as surrogates,
 )
 from lockstep.advice import advise as advise
 from lockstep.core.estimator import Estimate as Estimate, Estimator as Estimator
@@ -34,6 +35,7 @@ from lockstep.kernels import (
     MetropolisHastings as MetropolisHastings,
     Mixture as Mixture,
     auxiliary_variable as auxiliary_variable,
+    averaged_exchange as averaged_exchange,
     bridged_exchange as bridged_exchange,
     corrected as corrected,
     exchange as exchange,
@@ -43,6 +45,7 @@ from lockstep.kernels import (
     poisson_product as poisson_product,
     pseudo_marginal as pseudo_marginal,
     randomized as randomized,
+    screened as screened,
     standard as standard,
     subsampled as subsampled,
     tunamh as tunamh,
@@ -64,6 +67,7 @@ from lockstep.ratios import (
     Carried as Carried,
     Estimated as Estimated,
     Randomized as Randomized,
+    Screened as Screened,
     Universal as Universal,
     involutions as involutions,
     rules as rules,

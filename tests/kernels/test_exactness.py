@@ -40,7 +40,13 @@ def test_wrong_variants_are_rejected_with_hastings_proposals(case):
     assert errors(case, PROPOSALS["symmetric"])["stationarity"] < TOLERANCE
 
 
-SLOW = {"TunaMH", "Poisson product"}  # to compile
+SLOW = {
+    "TunaMH",
+    "Poisson product",
+    "screened pseudo-marginal",
+    "screened exchange",
+    "screened universal",
+}  # to compile
 
 
 # Some are compiled as users compile them, the others quickly.

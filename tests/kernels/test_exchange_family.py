@@ -143,6 +143,13 @@ def test_a_path_walked_the_other_way_has_the_opposite_weight():
     assert float(bridge.log_weight(back, 0.9, 0.2)) == pytest.approx(-there, rel=1e-5)
 
 
+def test_balance_walks_the_path_the_other_way():
+    kernel = ls.bridged_exchange(
+        log_prior, MODEL.log_likelihood, simulate, DATA, ls.RandomWalk(0.3), 2, lambda key, theta, x: -x, jr.uniform
+    )
+    assert ls.check.balance(kernel, np.array([0.2, 0.6]), np.array([0.5, 0.4]), replicates=10)
+
+
 # --- approximate members ----------------------------------------------------------------------------------------------
 def matrix_of(acceptance) -> np.ndarray:
     """A transition matrix from the acceptance probabilities of all pairs."""
@@ -324,3 +331,69 @@ def test_the_auxiliary_density_must_have_one_mass_on_every_support():
     # Standard errors are about 0.003.
     np.testing.assert_allclose(own, truth, atol=0.02)
     np.testing.assert_allclose(frequencies(lambda x: jnp.zeros(())), 1 / 3, atol=0.02)
+
+
+# --- averages that are exact ------------------------------------------------------------------------------------------
+def averaged(count, simulate=simulate, **options):
+    return ls.averaged_exchange(log_prior, MODEL.log_likelihood, simulate, DATA, Table(), count, **options)
+
+
+def sets_law(count):
+    laws = product(*[UNIFORM] * count)
+    return Law(np.stack(laws.values, axis=-1), laws.weights)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_averaged_exchange_is_exact_for_every_number_of_data_sets(count):
+    coin = Law(np.array([True, False]), np.array([0.5, 0.5]))
+    assert error_of(averaged(count), product(NO_NOISE, product(coin, sets_law(count)))) < TOLERANCE
+
+
+def test_one_way_of_averaging_alone_is_found_out():
+    for way in (True, False):
+        always = Law(np.array([way]), np.ones(1))
+        assert error_of(averaged(2), product(NO_NOISE, product(always, sets_law(2)))) > 1e9 * TOLERANCE
+
+
+def test_the_way_back_of_an_average_has_the_opposite_weight():
+    kernel = ls.averaged_exchange(
+        log_prior, MODEL.log_likelihood, simulate, DATA, ls.RandomWalk(0.3), 3, draw=lambda key: jr.uniform(key)
+    )
+    finding = ls.check.balance(kernel, np.array([0.2, 0.6]), np.array([0.5, 0.4]), replicates=20)
+    assert finding and "not checked" in finding.sentence
+
+
+def test_averages_raise_the_acceptance_to_that_of_known_constants():
+    def rate(kernel, law):
+        return TARGET @ (1 - np.diag(transition_matrix(kernel, THETAS, law)))
+
+    coin = Law(np.array([True, False]), np.array([0.5, 0.5]))
+    rates = [rate(averaged(count), product(NO_NOISE, product(coin, sets_law(count)))) for count in (1, 2, 3)]
+    log_target = jnp.log(jnp.asarray(TARGET))
+    best = rate(ls.standard(lambda t: log_target[jnp.argmin(jnp.abs(jnp.asarray(THETAS) - t))], Table()), None)
+    alone = rate(ls.exchange(log_prior, MODEL.log_likelihood, simulate, DATA, Table()), product(NO_NOISE, UNIFORM))
+    assert rates[0] == pytest.approx(alone, rel=1e-12)
+    assert rates[0] < rates[1] < rates[2] < best
+
+
+def test_averages_of_black_boxes():
+    """A simulator in NumPy, from its own keys: N data sets an update, and the posterior of a normal mean."""
+    calls = []
+
+    def black(rng, theta):
+        calls.append(1)
+        return theta + rng.normal(size=4)
+
+    data = np.array([0.3, 1.2, -0.4, 0.5])
+    kernel = ls.averaged_exchange(
+        lambda theta: 0.0 * theta,
+        ls.blackbox(lambda theta, x: -0.5 * float(np.sum((x - theta) ** 2))),
+        ls.blackbox(black),
+        data,
+        ls.RandomWalk(1.0),
+        3,
+    )
+    run = ls.sample(kernel, 0.4, draws=600, chains=2, seed=0)
+    assert len(calls) == 3 * run.positions.size
+    assert run.positions.mean() == pytest.approx(0.4, abs=0.15)
+    assert run.positions.std() == pytest.approx(0.5, abs=0.1)

@@ -95,12 +95,14 @@ def penalty():
 EXCHANGES = {
     "exchange": lambda: ls.exchange(log_density, log_likelihood, simulate, CENTER, WALK),
     "noisy exchange": lambda: ls.noisy_exchange(log_density, log_likelihood, simulate, CENTER, WALK, 3),
+    "averaged exchange": lambda: ls.averaged_exchange(log_density, log_likelihood, simulate, CENTER, WALK, 3),
     "bridged exchange": lambda: ls.bridged_exchange(
         log_density, log_likelihood, simulate, CENTER, WALK, 2, transition=transition
     ),
     "auxiliary variable": lambda: ls.auxiliary_variable(
         log_density, log_likelihood, simulate, lambda x: -0.5 * jnp.sum(x**2), CENTER, WALK
     ),
+    "screened": lambda: ls.screened(ls.exchange(log_density, log_likelihood, simulate, CENTER, WALK), log_density),
     "pseudo-marginal": lambda: ls.pseudo_marginal(log_estimate, WALK),
     "universal": lambda: ls.universal(E.mean(by_key, 3), 3.0, WALK),
 }

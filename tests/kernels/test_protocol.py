@@ -69,6 +69,10 @@ def log_estimate(noise, theta):
     return log_density(theta) + 0.3 * noise - 0.045
 
 
+def surrogate(theta):
+    return -0.4 * jnp.sum((theta - 0.1) ** 2)
+
+
 def auxiliary(noise, position, candidate):
     return VARIANCE**0.5 * noise
 
@@ -89,15 +93,22 @@ KERNELS = {
     "randomized": lambda walk: ls.randomized(log_density, walk, REFLECTED),
     "universal": lambda walk: ls.universal(MEAN, 1.0, walk),
     "exchange": lambda walk: ls.exchange(log_density, log_likelihood, simulate, DATA, walk, draw=three_normals),
+    "averaged exchange": lambda walk: ls.averaged_exchange(
+        log_density, log_likelihood, simulate, DATA, walk, 3, draw=three_normals
+    ),
     "pseudo-marginal": lambda walk: ls.pseudo_marginal(log_estimate, walk, draw=normal),
     "correlated": lambda walk: ls.pseudo_marginal(log_estimate, walk, correlation=0.9, draw=normal),
     "auxiliary variable": lambda walk: ls.auxiliary_variable(
         log_density, log_likelihood, simulate, auxiliary_log_density, DATA, walk, draw=three_normals
     ),
+    "screened": lambda walk: ls.screened(ls.standard(log_density, walk), surrogate),
+    "screened pseudo-marginal": lambda walk: ls.screened(
+        ls.pseudo_marginal(log_estimate, walk, draw=normal), surrogate
+    ),
     "cycle": lambda walk: ls.Cycle([ls.standard(log_density, walk), ls.standard(log_density, ls.UniformWalk(1.0))]),
     "mixture": lambda walk: ls.Mixture([ls.standard(log_density, walk), ls.naive(MEAN, walk)], [0.3, 0.7]),
 }
-RANDOM_MEMORY = {"pseudo-marginal", "correlated", "auxiliary variable"}
+RANDOM_MEMORY = {"pseudo-marginal", "screened pseudo-marginal", "correlated", "auxiliary variable"}
 every_kernel = pytest.mark.parametrize("name", KERNELS)
 
 
@@ -229,7 +240,7 @@ def test_random_memory_needs_a_key(name):
         with pytest.raises(ValueError, match="needs a key"):
             kernel.init(start())
         first, second = (kernel.init(start(), key).memory for key in jr.split(KEY))
-        assert not np.array_equal(*(jax.tree.leaves(memory)[0] for memory in (first, second)))
+        assert any(not np.array_equal(*leaves) for leaves in zip(*map(jax.tree.leaves, (first, second)), strict=True))
     else:
         assert_equal(kernel.init(start()), kernel.init(start(), KEY))
 
@@ -377,6 +388,9 @@ WITHOUT_NOISE = {
     "correlated": ls.pseudo_marginal(exact_estimate, WALK, correlation=0.5, draw=normal),
     "randomized": ls.randomized(log_density, WALK, ls.Density(take_noise, density_of_nothing, draw=normal)),
     "exchange": ls.exchange(log_density, log_likelihood_of_nothing, noise_itself, DATA, WALK, draw=three_normals),
+    "averaged exchange": ls.averaged_exchange(
+        log_density, log_likelihood_of_nothing, noise_itself, DATA, WALK, 3, draw=three_normals
+    ),
     "auxiliary variable": ls.auxiliary_variable(
         log_density, log_likelihood_of_nothing, noise_itself, lambda x: -0.5 * jnp.sum(x**2), DATA, WALK, three_normals
     ),
@@ -398,7 +412,9 @@ def test_without_noise_every_kernel_is_the_standard_one(name, standard_walk):
     assert 20 < np.sum(infos.is_accepted) < 180
 
 
-@pytest.mark.parametrize("name", ["naive", "penalty", "corrected", "randomized", "exchange", "pseudo-marginal"])
+@pytest.mark.parametrize(
+    "name", ["naive", "penalty", "corrected", "randomized", "exchange", "averaged exchange", "pseudo-marginal"]
+)
 def test_with_noise_they_differ(name, standard_walk):
     assert not np.array_equal(walk(kernel_named(name))[0], standard_walk[0])
 
@@ -509,7 +525,7 @@ def test_universal_by_hand():
 def test_every_ratio_adds_the_log_proposal_ratio(proposal):
     noise = proposal.noise(KEY, start())
     candidate, log_q = proposal(noise, start())
-    for name in KERNELS.keys() - {"cycle", "mixture", "universal"}:
+    for name in KERNELS.keys() - {"cycle", "mixture", "universal", "screened", "screened pseudo-marginal"}:
         kernel = KERNELS[name](proposal)
         state = kernel.init(start(), KEY)
         ratio_noise = kernel.ratio.noise(KEY, start())

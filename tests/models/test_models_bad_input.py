@@ -59,7 +59,11 @@ BAD = {
     "a narrow torus": (lambda: Ising((2, 5), periodic=True), ValueError, "at least 3 rows"),
     "a lattice in three dimensions": (lambda: Ising((2, 5, 5)), ValueError, "must be a pair"),
     "a field of another shape": (lambda: Ising((3, 3), field=[0.1, 0.2]), ValueError, "field of Ising has shape"),
-    "a constant of a wide lattice": (lambda: Ising((30, 30)).log_normalizer(0.1), ValueError, "16 sites at the most"),
+    "a constant of a wide lattice in a field": (
+        lambda: Ising((30, 30), field=0.1).log_normalizer(0.1),
+        ValueError,
+        "16 sites at the most",
+    ),
     "colours that are none": (lambda: Potts((3, 3), 2).statistic(3 * SPINS), ValueError, "must be 0 to 1"),
     "one colour": (lambda: Potts((3, 3), 1), ValueError, "colours of Potts is 1"),
     "Potts repulsion": (lambda: Potts((3, 3), 3).simulate(KEY, -0.5), ValueError, "theta of Potts is -0.5"),

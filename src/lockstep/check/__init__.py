@@ -1,6 +1,7 @@
-"""Checks of kernels: exact transition matrices on finite spaces, pointwise balance, involutions, symmetry, order."""
+"""Checks of kernels: transition matrices on finite spaces, balance, involutions, symmetry, order; and of draws."""
 
 from lockstep.check.balance import balance, involution
+from lockstep.check.curvature import curvature
 from lockstep.check.finding import Finding
 from lockstep.check.law import Law, as_law, product
 from lockstep.check.matrix import balance_error, stationarity_error, stationary, total_variation, transition_matrix
@@ -14,6 +15,7 @@ __all__ = [
     "asymptotic_variance",
     "balance",
     "balance_error",
+    "curvature",
     "involution",
     "minorization",
     "peskun",

@@ -199,11 +199,11 @@ def _base(kernel: Any, position: Any, candidate: Any, log_q: Any, keys: Any) -> 
 def _residual(randomization: Any, x: Any, position: Any, candidate: Any, there: Any, back: Any) -> Any:
     """The violation of very detailed balance at one x, in logarithms."""
     weight = randomization.log_weight(x, position, candidate)
-    if randomization.log_density is None:
-        # The density is not known: with the identity the two log ratios must be opposite.
-        return there + weight + back + randomization.log_weight(x, candidate, position)
     f = randomization.involution or Identity()
     image, stated = f(x, position, candidate)
+    if randomization.log_density is None:
+        # The density is not known: at x and at f(x) the two log ratios must be opposite.
+        return there + weight + back + randomization.log_weight(image, candidate, position)
     log_jacobian = _jacobian(f, x, position, candidate, stated)
     forward = jnp.minimum(0.0, there + weight)
     reverse = jnp.minimum(0.0, back + randomization.log_weight(image, candidate, position))

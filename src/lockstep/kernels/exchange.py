@@ -84,7 +84,7 @@ def exchange(
     See Also
     --------
     bridged_exchange : fewer rejections, from transitions between the two parameters.
-    noisy_exchange : an average over several data sets, approximate.
+    averaged_exchange : the same with an average over several data sets.
     auxiliary_variable : x is carried along with the position.
 
     References

@@ -82,6 +82,7 @@ def noisy_exchange(
 
     See Also
     --------
+    averaged_exchange : an average that is exact: take it instead. This one is there for comparison.
     exchange : exact, from one data set.
     lockstep.estimators.log_mean_exp, lockstep.estimators.two_sided : what this is made of.
 

@@ -15,10 +15,9 @@ from lockstep.core.simulator import Simulator
 from lockstep.core.trees import is_concrete
 from lockstep.core.types import Array, Key
 from lockstep.host.callback import on_host
-from lockstep.models import lattice
+from lockstep.models import kac_ward, lattice, transfer_matrix
 from lockstep.models.arguments import data_like, one_parameter
 from lockstep.models.heat_bath import HeatBath, Site, sweeps as heat_bath_sweeps
-from lockstep.models.transfer_matrix import log_normalizer
 from lockstep.perfect.draw import PerfectDraw, PerfectSimulationError, precision_of
 
 
@@ -103,10 +102,18 @@ class Ising(Simulator):
         return HeatBath(self._site(theta), self.periodic)
 
     def log_normalizer(self, theta: Any) -> Array:
-        """The exact logarithm of ``Σ_x L(θ, x)``, by transfer matrices: for lattices whose shorter side is small."""
+        """The exact logarithm of ``Σ_x L(θ, x)``.
+
+        Without a field and with free boundaries by a determinant (Kac and Ward), for lattices of any size; otherwise by
+        transfer matrices, for lattices whose shorter side is small.
+        """
         with precision_of(theta) as is_own:
-            field = jnp.broadcast_to(jnp.asarray(self.field, float), self.shape)
-            value = log_normalizer(one_parameter(theta, "Ising"), field, self.periodic)
+            parameter = one_parameter(theta, "Ising")
+            if not self.periodic and is_concrete(self.field) and not np.any(self.field):
+                value = kac_ward.log_normalizer(parameter, self.shape)
+            else:
+                field = jnp.broadcast_to(jnp.asarray(self.field, float), self.shape)
+                value = transfer_matrix.log_normalizer(parameter, field, self.periodic)
         return np.float64(value) if is_own else value
 
     def _site(self, theta: Any) -> Site:

@@ -27,7 +27,8 @@ def log_normalizer(theta: Any, field: Array, is_periodic: bool) -> Array:
     if width > most:
         raise ValueError(
             f"log_normalizer of a lattice of {rows} by {width}: the shorter side may have {most} sites at the most, "
-            f"since 2^{width} configurations of it are summed"
+            f"since 2^{width} configurations of it are summed. (Without a field and with free boundaries it may have "
+            f"any size: Ising(shape).)"
         )
     spins = 1 - 2 * ((np.arange(2**width)[:, None] >> np.arange(width)[::-1]) & 1)  # configurations of a row
     along = (spins[:, :-1] * spins[:, 1:]).sum(axis=1) + (spins[:, 0] * spins[:, -1] if is_periodic else 0)

@@ -2,7 +2,7 @@
 
 ``MetropolisHastings(proposal, ratio)`` is a kernel with any of them: `Carried` along with the position, `Estimated`
 anew for each candidate and made a log ratio by one of the `rules`, `Randomized` by an auxiliary variable whose
-`involutions` lead the way back, or `Universal`.
+`involutions` lead the way back, `Screened` by a cheap surrogate first, or `Universal`.
 """
 
 from lockstep.core.randomization import Randomization
@@ -12,6 +12,7 @@ from lockstep.ratios.carried import Carried, Exactly, Noisily
 from lockstep.ratios.estimated import Estimated
 from lockstep.ratios.randomizations import Density, tempering
 from lockstep.ratios.randomized import Randomized
+from lockstep.ratios.screened import Screened
 from lockstep.ratios.universal import Universal
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "Randomization",
     "Randomized",
     "Ratio",
+    "Screened",
     "Universal",
     "involutions",
     "rules",

@@ -29,6 +29,13 @@ class InnerChain(Randomization):
     log_prior: Scalar
     inner: int = static()
 
+    @property
+    def error(self) -> str:
+        return (
+            f"geometric in the number of inner updates, {self.inner}: ls.check.curvature(run, model, data, log_prior) "
+            f"tests whether they are enough"
+        )
+
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
         return draw_each(self.draw, key, (*shape, self.inner))
 
