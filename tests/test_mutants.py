@@ -133,6 +133,145 @@ MUTANTS = {
 
 # Faults of one line: in which file, the test that fails on them, and what is put in the place of what.
 FAULTS = {
+    (
+        "ratios/averaged.py",
+        "kernels/test_exchange_family.py::test_averaged_exchange_is_exact_for_every_number_of_data_sets",
+    ): [
+        ("choose(is_all | is_first, candidate, position)", "choose(is_all & is_first, candidate, position)"),
+        ("choose(is_all | is_first, candidate, position)", "choose(is_all | ~is_first, candidate, position)"),
+        ("np.arange(self.count) == 0)", "np.arange(self.count) <= 1)"),
+        ("return choose(x.is_all, value, -value)", "return choose(x.is_all, value, value)"),
+        ("return choose(x.is_all, value, -value)", "return value"),
+        ("choose(x.is_all, position, candidate), choose(x.is_all, candidate, position)", "position, candidate"),
+        (
+            "self.log_likelihood(there, data) - self.log_likelihood(back, data)",
+            "self.log_likelihood(back, data) - self.log_likelihood(there, data)",
+        ),
+        ("array_module.exp(logs - shift).mean()) + shift", "array_module.exp(logs - shift).sum()) + shift"),
+        ("array_module.exp(logs - shift).mean()) + shift", "array_module.exp(logs - shift).mean())"),
+    ],
+    (
+        "ratios/averaged.py",
+        "kernels/test_exchange_family.py::test_the_way_back_of_an_average_has_the_opposite_weight",
+    ): [
+        ("return x._replace(is_all=~x.is_all), 0.0", "return x, 0.0"),
+    ],
+    ("ratios/averaged.py", "kernels/test_keys.py"): [
+        ("draw_each(self.draw, key_data, (*shape, self.count))", "draw_each(self.draw, key_way, (*shape, self.count))"),
+    ],
+    ("ratios/screened.py", "kernels/test_exactness.py::test_exact_kernels_are_exact_and_say_so"): [
+        ("screen = log_proposal_ratio + (value - memory.value)", "screen = value - memory.value"),
+        (
+            "screen = log_proposal_ratio + (value - memory.value)",
+            "screen = log_proposal_ratio + (memory.value - value)",
+        ),
+        ("candidate, memory.value - value\n", "candidate, value - memory.value\n"),
+        ("candidate, memory.value - value\n", "candidate, log_proposal_ratio\n"),
+        ("candidate, memory.value - value\n", "candidate, log_proposal_ratio + memory.value - value\n"),
+        ("log_ratio = choose(is_passed, log_ratio, refused)", "log_ratio = log_ratio"),
+        ("noise_base, position, memory.memory, candidate", "noise_base, candidate, memory.memory, candidate"),
+    ],
+    ("ratios/screened.py", "kernels/test_screened.py"): [
+        (
+            "return Decision(log_ratio, Surrogate(value, base_memory)",
+            "return Decision(log_ratio, Surrogate(memory.value, base_memory)",
+        ),
+        ("is_number = screen < np.inf", "is_number = screen == screen"),
+        ("refused = choose(is_number, -np.inf, np.nan)", "refused = choose(is_number, -np.inf, -np.inf)"),
+        ("if type(is_passed) is FLAG and not is_passed:", "if False:"),
+        (
+            "return Surrogate(self.surrogate(position), self.base",
+            "return Surrogate(0.0 * self.surrogate(position), self.base",
+        ),
+        ("return self.surrogate, self.base.remembered", "return self"),
+    ],
+    ("ratios/screened.py", "kernels/test_keys.py"): [
+        ("self.base.noise(key_base, position, shape)", "self.base.noise(key_screen, position, shape)"),
+    ],
+    ("models/kac_ward.py", "models/test_kac_ward.py::test_it_is_the_sum_over_all_configurations"): [
+        ("0, np.exp(-1j * np.pi / 4)", "0, np.exp(1j * np.pi / 4)"),
+        ("1, np.exp(1j * np.pi / 4), 0,", "1, np.exp(1j * np.pi / 2), 0,"),
+        ("np.exp(1j * np.pi / 4), 0, np", "np.exp(1j * np.pi / 4), 1, np"),
+        ("jnp.tanh(theta) * block", "jnp.sinh(theta) * block"),
+        ("jnp.tanh(theta) * block", "jnp.tanh(jnp.abs(theta)) ** 2 * block"),
+        ("return whole.at[:, below].add(-up @ solved[above])", "return whole.at[:, below].add(up @ solved[above])"),
+        ("return whole.at[:, below].add(-up @ solved[above])", "return whole.at[:, above].add(-up @ solved[below])"),
+        ("log_determinant / 2", "log_determinant"),
+        ("whole, None, length=rows - 1)", "whole, None, length=rows)"),
+        ("bonds * log_cosh", "sites * log_cosh"),
+        ("phases[:, LEFT], right.T)", "phases[:, LEFT], right)"),
+        ("rows * (width - 1) + (rows - 1) * width", "rows * width + (rows - 1) * width"),
+    ],
+    ("models/kac_ward.py", "models/test_kac_ward.py::test_large_lattices_have_onsager_s_free_energy_inside"): [
+        ("logs.sum() + log_abs", "logs.mean() + log_abs"),
+    ],
+    ("check/curvature.py", "check/test_curvature.py::test_entries_are_estimated_without_bias_from_few_simulations"): [
+        ("jnp.outer(score, score) - spread / simulations + slope_of_score", "jnp.outer(score, score) + slope_of_score"),
+        (
+            "jnp.outer(score, score) - spread / simulations + slope_of_score",
+            "jnp.outer(score, score) + spread / simulations + slope_of_score",
+        ),
+        (
+            "jnp.outer(score, score) - spread / simulations + slope_of_score",
+            "jnp.outer(score, score) - spread / simulations - slope_of_score",
+        ),
+        ("bends.mean(axis=0) - spread", "bends.mean(axis=0) + spread"),
+        ("jnp.cov(slopes, rowvar=False)", "jnp.cov(slopes, rowvar=False, bias=True)"),
+        ("prior[0] + observed[0] - slopes.mean(axis=0)", "observed[0] - slopes.mean(axis=0)"),
+        ("prior[0] + observed[0] - slopes.mean(axis=0)", "prior[0] + observed[0] + slopes.mean(axis=0)"),
+        ("prior[1] + observed[1]", "observed[1]"),
+        ("keys = jr.split(jr.key(seed), len(flattened))", "keys = jr.split(jr.key(seed), 1).repeat(len(flattened))"),
+    ],
+    ("check/curvature.py", "check/test_curvature.py::test_likelihoods_that_are_curved_themselves"): [
+        ("- bends.mean(axis=0)", "+ bends.mean(axis=0)"),
+        ("- bends.mean(axis=0)", ""),
+    ],
+    ("check/curvature.py", "check/test_curvature.py::test_exact_draws_pass_and_wrong_ones_are_rejected"): [
+        ("if found.p_value >= level:", "if found.p_value >= 0:"),
+    ],
+    ("check/batches.py", "check/test_curvature.py::test_hotelling_s_test_is_that_of_the_textbook"): [
+        ("(count - entries) / (entries * (count - 1))", "(count - entries) / (count - 1)"),
+        ("fdtrc(entries, count - entries, ratio)", "fdtrc(entries, 2, ratio)"),
+        ("fdtrc(entries, count - entries, ratio)", "1 - fdtrc(entries, count - entries, ratio)"),
+        ("np.cov(flattened, rowvar=False)) / count", "np.cov(flattened, rowvar=False))"),
+        ("scores @ np.linalg.solve(correlation, scores)", "scores @ scores"),
+        ("scores = mean / errors", "scores = mean / errors**2"),
+    ],
+    ("check/batches.py", "check/test_curvature.py::test_dependent_draws_make_longer_batches"): [
+        ("if np.all(lagged < SIGNIFICANT / np.sqrt(pairs)):", "if True:"),
+        ("centred[:, 1:] * centred[:, :-1]", "centred[:, 1:] * centred[:, 1:]"),
+    ],
+    ("check/batches.py", "check/test_curvature.py::test_false_alarms_are_as_rare_as_they_are_said_to_be"): [
+        ("if np.all(lagged < SIGNIFICANT / np.sqrt(pairs)):", "if np.all(lagged < 0.5):"),
+    ],
+    ("surrogates/quadratic.py", "surrogates/test_quadratic.py::test_a_normal_density_is_found_whatever_was_proposed"): [
+        ("z @ (self.curvature @ z) / 2", "z @ (self.curvature @ z)"),
+        ("- self.mean) / self.scale", "- self.mean) * self.scale"),
+        ("return found[:size], curvature + curvature.T", "return found[:size], curvature"),
+        ("return found[:size], curvature + curvature.T", "return -found[:size], curvature + curvature.T"),
+        ("there[:, row] * there[:, column] - here[:, row] * here[:, column]", "there[:, row] * there[:, column]"),
+    ],
+    ("surrogates/quadratic.py", "surrogates/test_quadratic.py::test_noise_is_averaged_and_structures_are_kept"): [
+        ("here[:, row] * here[:, column], bias])", "here[:, row] * here[:, column]])"),
+    ],
+    (
+        "surrogates/quadratic.py",
+        "surrogates/test_quadratic.py::test_it_is_flat_where_the_density_is_not_concave_and_below_what_the_pilot_saw",
+    ): [
+        ("is_curved = values < -LEAST_CURVATURE", "is_curved = values < np.inf"),
+        ("array_module.maximum(", "array_module.minimum("),
+    ],
+    ("surrogates/replay.py", "surrogates/test_quadratic.py::test_candidates_are_made_again_from_the_noise"): [
+        ("first = start + 1", "first = start"),
+        ("log_ratio.ravel() - np.asarray(log_q).ravel()", "-log_ratio.ravel() - np.asarray(log_q).ravel()"),
+        ("rows, first % CELL, steps", "rows, 0 * first, steps"),
+        ("jr.split(jr.key(run.seed))[1]", "jr.split(jr.key(run.seed))[0]"),
+        ("dict.fromkeys((run.warmup, 0))", "dict.fromkeys((run.warmup,))"),
+    ],
+    ("surrogates/replay.py", "surrogates/test_quadratic.py::test_a_normal_density_is_found_whatever_was_proposed"): [
+        ("log_ratio.ravel() - np.asarray(log_q).ravel()", "log_ratio.ravel() + np.asarray(log_q).ravel()"),
+        ("log_ratio.ravel() - np.asarray(log_q).ravel()", "log_ratio.ravel()"),
+    ],
     ("engine/ahead.py", "chains/test_ahead.py::test_compiled_draws_are_the_same"): [
         ("is_changed | (at + lanes >= block.steps - 1)", "(at + lanes >= block.steps - 1)"),
         ("(at + lanes >= block.steps - 1)", "(at + lanes >= block.steps)"),
