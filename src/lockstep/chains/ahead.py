@@ -20,8 +20,8 @@ from lockstep.chains.raised import unpacked
 from lockstep.core.arguments import whole
 from lockstep.core.kernel import State
 from lockstep.core.precision import double_precision
-from lockstep.core.types import Array, Key, Position
-from lockstep.engine.ahead import CompiledAhead
+from lockstep.core.types import Key
+from lockstep.engine.ahead import Ahead, CompiledAhead
 from lockstep.engine.block import Block, Output
 from lockstep.engine.choice import engine_of
 from lockstep.engine.interface import Engine
@@ -74,7 +74,7 @@ def require_workers(ahead: int | str, executor: Any, is_grouped: bool) -> None:
         )
 
 
-class InterpretedAhead(Engine):
+class InterpretedAhead(Ahead):
     """Chains walk here, each in a thread of its own; what they ask for was made by workers as far as it was foreseen.
 
     ``width``: how many updates of a chain are made from one state. None: as many as there are workers, those that are
@@ -82,6 +82,7 @@ class InterpretedAhead(Engine):
     none if updates take no time.
     """
 
+    own = INTERPRETED
     beginning = INTERPRETED.beginning
     trial_steps = INTERPRETED.trial_steps
 
@@ -90,21 +91,6 @@ class InterpretedAhead(Engine):
         self.updates, self.changes = 0, 0
         self.typical = np.inf  # seconds of an update, of late
         self.seconds, self.waited = 0.0, 0.0
-
-    def init(self, kernel: Any, positions: Position, keys: Key) -> Any:
-        return INTERPRETED.init(kernel, positions, keys)
-
-    def zeros(self, shape: tuple[int, ...], dtype: Any) -> Array:
-        return INTERPRETED.zeros(shape, dtype)
-
-    def cells_per_block(self, kernel: Any, chain_keys: Key, state: Any, steps: int) -> int:
-        return INTERPRETED.cells_per_block(kernel, chain_keys, state, steps)
-
-    def no_info(self, kernel: Any, chain_keys: Key, state: Any) -> None:
-        return None
-
-    def compilations(self) -> int:
-        return INTERPRETED.compilations()
 
     @property
     def note(self) -> str:

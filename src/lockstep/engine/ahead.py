@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import operator
 import time
-from typing import Any
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -29,7 +29,28 @@ MOST_WIDTH = 64  # that is tried
 LONG = 0.2  # seconds of a block that tells how fast a width is
 
 
-class CompiledAhead(Engine):
+class Ahead(Engine):
+    """An engine that goes ahead of another, its ``own``, and leaves to it all that is done once."""
+
+    own: ClassVar[Engine]
+
+    def init(self, kernel: Any, positions: Position, keys: Key) -> Any:
+        return self.own.init(kernel, positions, keys)
+
+    def zeros(self, shape: tuple[int, ...], dtype: Any) -> Array:
+        return self.own.zeros(shape, dtype)
+
+    def cells_per_block(self, kernel: Any, chain_keys: Key, state: Any, steps: int) -> int:
+        return self.own.cells_per_block(kernel, chain_keys, state, steps)
+
+    def no_info(self, kernel: Any, chain_keys: Key, state: Any) -> list[Any] | None:
+        return self.own.no_info(kernel, chain_keys, state)
+
+    def compilations(self) -> int:
+        return self.own.compilations()
+
+
+class CompiledAhead(Ahead):
     """The compiled engine with ``width`` updates of each chain at once.
 
     None: it begins with one, and doubles the width as long as blocks of about a second then take more updates a second.
@@ -37,6 +58,7 @@ class CompiledAhead(Engine):
     have changed. ``rounds`` and ``updates`` count what has been computed at once, and what came of it, for each chain.
     """
 
+    own = COMPILED
     beginning = COMPILED.beginning
     trial_steps = COMPILED.trial_steps
 
@@ -44,18 +66,6 @@ class CompiledAhead(Engine):
         self.is_settled, self.width = width is not None, width or 1
         self.speeds: dict[int, float] = {}
         self.rounds, self.updates = 0, 0
-
-    def init(self, kernel: Any, positions: Position, keys: Key) -> Any:
-        return COMPILED.init(kernel, positions, keys)
-
-    def zeros(self, shape: tuple[int, ...], dtype: Any) -> Array:
-        return COMPILED.zeros(shape, dtype)
-
-    def cells_per_block(self, kernel: Any, chain_keys: Key, state: Any, steps: int) -> int:
-        return COMPILED.cells_per_block(kernel, chain_keys, state, steps)
-
-    def no_info(self, kernel: Any, chain_keys: Key, state: Any) -> list[Any] | None:
-        return COMPILED.no_info(kernel, chain_keys, state)
 
     def compilations(self) -> int:
         return COMPILED.compilations() + int(_advance._cache_size())  # type: ignore[attr-defined]
