@@ -119,6 +119,7 @@ def with_cuthbert(filters: int) -> Task:
     from cuthbert.smc import particle_filter
     from cuthbertlib.resampling import systematic
 
+    jax.config.update("jax_enable_x64", True)  # it resamples on the host, in threads that know no scope of precision
     with double_precision():
         data = jnp.asarray(returns())
         built = particle_filter.build_filter(

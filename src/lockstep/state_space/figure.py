@@ -30,7 +30,7 @@ def draw(found: Any, data: Any = None, path: Any = None) -> Any:
         axis.set_ylabel("state")
     if data is not None:
         axes[0].plot(found.times, np.asarray(data), ".", color=GREY, markersize=4, label="data")
-    axes[0].legend(frameon=False, fontsize=9)
+    axes[0].legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, frameon=False, fontsize=9)
     axes[-1].plot(found.times, found.effective, color=ORANGE, linewidth=1.2)
     axes[-1].set(ylim=(0, found.particles * 1.03), xlabel="time", ylabel="effective\nparticles")
     for axis in axes:
