@@ -68,7 +68,8 @@ THETA = {"phi": 0.8, "log_sigma": -0.5}
 def kalman(data, phi, log_sigma, times=None):
     """The log likelihood, and means and variances of the states given the data until each observation."""
     times = np.arange(len(data)) if times is None else times
-    mean, variance, total, now = 0.0, 1.0, 0.0, 0
+    none = 0.0 * (phi + log_sigma)  # of the shape of the parameters
+    mean, variance, total, now = none, 1.0 + none, none, 0
     means, variances = [], []
     for y, time in zip(data, times, strict=True):
         for _ in range(time - now):
