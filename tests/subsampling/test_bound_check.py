@@ -108,8 +108,8 @@ def test_a_bound_may_be_met_and_no_more(share, is_found):
     with double_precision():
         for row in range(2):
             for here in 0.013 + 0.1 * np.arange(10):  # of differences that are rounded up and down
-                for pair in ((here, here + 0.5), (here + 0.5, here)):
-                    found = is_broken(Slopes, jnp.asarray(row), 0.5 * share, *map(jnp.asarray, pair))
+                for pair in ((here, here + 0.37), (here + 0.37, here)):
+                    found = is_broken(Slopes, jnp.asarray(row), 0.37 * share, *map(jnp.asarray, pair))
                     assert bool(found) is is_found
 
 
