@@ -9,6 +9,7 @@ from registry import STATES, Case
 import lockstep as ls
 from lockstep.check import Law, as_law, balance_error, stationarity_error, transition_matrix
 from lockstep.core.precision import canonical, double_precision
+from lockstep.ratios.posterior import Posterior
 
 
 def matrix_and_target(case: Case, proposal) -> tuple[np.ndarray, np.ndarray]:
@@ -20,7 +21,8 @@ def matrix_and_target(case: Case, proposal) -> tuple[np.ndarray, np.ndarray]:
         return matrix, weights
     law = as_law(case.law)
     memory = memories(kernel, law)
-    if isinstance(kernel.ratio, ls.Randomized | ls.Screened):
+    inner = kernel.ratio.inner if isinstance(kernel.ratio, Posterior) else kernel.ratio
+    if isinstance(inner, ls.Randomized | ls.Screened):
         return lumped(matrix, memory, law, weights)
     extended = np.exp(memory) * law.weights
     # The pairs' target has the right marginal: the estimates are unbiased up to one constant.
@@ -35,7 +37,11 @@ def memories(kernel, law: Law) -> np.ndarray:
         values = canonical(law.values, "law")
         init = jax.vmap(jax.vmap(ratio.init, in_axes=(0, None)), in_axes=(None, 0))
         made = init(values, canonical(STATES, "states"))
-        return np.asarray(made.memory if isinstance(ratio, ls.Screened) else made)
+        # With a prior around a ratio, the log prior is remembered besides.
+        log_prior, inner = np.zeros(()), ratio
+        if isinstance(ratio, Posterior):
+            (log_prior, made), inner = made, ratio.inner
+        return np.asarray(log_prior) + np.asarray(made.memory if isinstance(inner, ls.Screened) else made)
 
 
 def lumped(matrix, memory, law, weights):

@@ -23,6 +23,7 @@ import jax.random as jr
 import numpy as np
 import pytest
 from hypothesis import strategies
+from scipy import stats
 
 import lockstep as ls
 
@@ -229,6 +230,17 @@ def from_numpyro(model, data, shared):
     return ls.interop.numpyro(model, np.arange(4.0), y=data, shared=shared)
 
 
+PARAMETERS = ls.Parameters(theta=stats.norm(0, 1))
+
+
+def simulated_there(key, theta):
+    return theta + jr.normal(key, (3,))
+
+
+def with_parameter(prior, log_prior, dims, coords):
+    return ls.Parameters(prior=prior, log_prior=log_prior, dims=dims, coords=coords)
+
+
 def pymc_model():
     import pymc
 
@@ -272,6 +284,28 @@ class Later(NamedTuple):
     make: Callable[[], Any]
 
 
+QUICK |= {
+    ls.interval: {"lower": 0.0, "upper": 1.0},
+    ls.simplex: {"size": 3},
+    ls.ordered: {"size": 2},
+    with_parameter: {"prior": ls.positive, "log_prior": None, "dims": None, "coords": None},
+    ls.synthetic_likelihood: {
+        "simulate": simulated_there,
+        "summaries": None,
+        "observed": np.ones(3),
+        "count": 10,
+        "shrinkage": 0.1,
+        "draw": None,
+    },
+    ls.abc: {
+        "simulate": simulated_there,
+        "distance": jnp.sum,
+        "epsilon": 0.1,
+        "count": 2,
+        "weight": "normal",
+        "draw": None,
+    },
+}
 SLOW = {
     ls.sample: (
         RUN
@@ -284,6 +318,7 @@ SLOW = {
             "on_error": "raise",
             "until": None,
             "ahead": 1,
+            "names": None,
         }
     ),
     ls.sweep: (
@@ -361,6 +396,16 @@ SLOW = {
         "seed": 0,
     },
     ls.surrogates.quadratic: {"run": Later(good_run), "ridge": 1.0},
+    ls.check.calibration: {
+        "parameters": PARAMETERS,
+        "simulate": simulated_there,
+        "make": lambda data: ls.standard(log_density, WALK),
+        "replicates": 20,
+        "draws": 7,
+        "thin": 1,
+        "false_alarms": 0.001,
+        "seed": 0,
+    },
     ls.check.minorization: {
         "kernel": ls.randomized(log_density, WALK, DENSITY),
         "positions": POSITIONS,
@@ -443,11 +488,13 @@ TRIED_BY = {
     ls.check.Law: with_law,
     ls.check.product: joined,
     ls.interop.numpyro: from_numpyro,
+    ls.Parameters: with_parameter,
 }
 NOT_TRIED = {
     "a base that users inherit from": (
         *(ls.Estimator, ls.Evaluation, ls.Involution, ls.Kernel, ls.Proposal, ls.Randomization, ls.Ratio, ls.Rule),
     ),
+    "a support as it is": (ls.real, ls.positive),
     "made by the package, for users to read": (
         *(ls.Run, ls.Sweep, ls.Info, ls.State, ls.Noise, ls.check.Finding, ls.perfect.PerfectDraw),
         *(ls.interop.RowModel, ls.interop.DensityModel, ls.models.terms.Term),

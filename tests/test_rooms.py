@@ -20,6 +20,7 @@ ROOMS = (
     "kernels",
     "state_space",
     "coupling",
+    "parameters",
     "engine",
     "storage",
     "chains",

@@ -29,6 +29,8 @@ from lockstep.coupling import (
     Pair as Pair,
     Shadowed as Shadowed,
 )
+from lockstep.estimators.abc import abc as abc
+from lockstep.estimators.synthetic import synthetic_likelihood as synthetic_likelihood
 from lockstep.host.black_box import blackbox as blackbox
 from lockstep.kernels import (
     Cycle as Cycle,
@@ -52,6 +54,14 @@ from lockstep.kernels import (
     universal as universal,
 )
 from lockstep.lagged import convergence as convergence, unbiased as unbiased
+from lockstep.parameters import (
+    Parameters as Parameters,
+    interval as interval,
+    ordered as ordered,
+    positive as positive,
+    real as real,
+    simplex as simplex,
+)
 from lockstep.proposals import (
     Component as Component,
     CrankNicolson as CrankNicolson,

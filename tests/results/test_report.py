@@ -88,7 +88,7 @@ def test_long_traces_keep_their_extremes_and_pages_stay_small():
     assert len(kept) == 202 and kept.max() == 5 and kept.min() == -3
     shape = (4, 200_000)
     info = ls.Info(np.ones(shape, bool), np.zeros(shape), np.ones(shape, bool))
-    run = SimpleNamespace(positions=np.zeros((*shape, 5)), info=info, chains=4, draws=shape[1], thin=1)
+    run = SimpleNamespace(positions=np.zeros((*shape, 5)), shown=None, info=info, chains=4, draws=shape[1], thin=1)
     assert len(json.dumps(plots(run))) < 5e6
 
 

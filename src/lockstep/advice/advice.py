@@ -94,14 +94,14 @@ class Advice:
         """
         kernel = self.kernel
         assert self.pilot is not None  # there is a rule
-        places = jax.tree.map(lambda leaf: np.asarray(leaf), self.pilot.positions)
+        places = jax.tree.map(lambda leaf: np.asarray(leaf), self.pilot.walked)
         spread = np.arange(chains) * self.pilot.draws // max(1, -(-chains // self.pilot.chains)) // self.pilot.chains
         start = jax.tree.map(
             lambda leaf: np.stack([leaf[c % leaf.shape[0], -1 - spread[c // leaf.shape[0]]] for c in range(chains)]),
             places,
         )
         options.setdefault("draws", math.ceil(self.updates / chains))
-        options.setdefault("initial", Starts(start))
+        options.setdefault("initial", Starts(start, is_walked=True))
         return sample(kernel, chains=chains, seed=self.pilot.seed + 1 if seed is None else seed, **options)
 
     def figure(self, path: Any = None) -> Any:

@@ -10,12 +10,14 @@ import numpy as np
 
 from lockstep.advice.advice import Advice, Option, rule_of
 from lockstep.advice.budget import Budget
+from lockstep.advice.carried import advise_carried
 from lockstep.advice.findings import findings_of, problems_of
-from lockstep.advice.particles import ParticleAdvice, advise_particles, is_filtering
+from lockstep.advice.particles import advise_particles, is_filtering
 from lockstep.advice.pilot import Look, Pilot, TooLittleError, updates_per_effective_draw
 from lockstep.core.adopt import adopted
 from lockstep.core.arguments import MOST_SEED, positive, whole
 from lockstep.core.estimator import Estimator
+from lockstep.core.evaluation import Evaluation
 from lockstep.core.progress import Progress
 from lockstep.core.proposal import Proposal
 from lockstep.core.rule import Rule
@@ -46,7 +48,7 @@ def advise(
     seconds: float | None = None,
     rules: Sequence[Rule] = (),
     draws: None = None,
-) -> Advice | ParticleAdvice:
+) -> Any:
     """Advise on a rule and a number of samples m, from pilot runs; or on a number of particles.
 
     A pilot chain finds where the sampler goes. At pairs (θ, θ') of it every rule is judged as in
@@ -60,7 +62,9 @@ def advise(
     Parameters
     ----------
     estimator, proposal
-        As of `ls.naive`; the estimator needs ``with_count``. Or a kernel of a particle filter alone.
+        As of `ls.naive`; the estimator needs ``with_count``. Of named parameters,
+        ``parameters.posterior(estimator)``. Or a kernel of a particle filter alone. Or what `ls.abc` returns: then how
+        many simulations a pseudo-marginal chain should take is told, with the same budget.
     initial
         As of `ls.sample`; or a run that there is already, of this target, whose positions then serve for the pilot's.
     updates
@@ -109,7 +113,12 @@ def advise(
             "ls.particle_gibbs estimates no likelihood, so that there is no noise to judge; look at how often the "
             "beginnings of run.paths change, and take more particles if they hardly do"
         )
-    if initial is None:
+    if isinstance(estimator, Evaluation):
+        proposal = adopted(proposal, Proposal, "proposal", "a proposal such as ls.RandomWalk(scale)")
+        budget = Budget(calls, seconds, whole(updates, "updates", 1), bool(boxes(estimator)))
+        return advise_carried(estimator, proposal, initial, whole(seed, "seed", 0, MOST_SEED), progress, budget)
+    is_known = isinstance(estimator, Estimator) and estimator.shown is not None and estimator.shown.draw is not None
+    if initial is None and not is_known:
         raise TypeError("initial is missing: ls.advise(estimator, proposal, initial)")
     estimator = as_estimator(estimator, "estimator")
     proposal = adopted(proposal, Proposal, "proposal", "a proposal such as ls.RandomWalk(scale)")

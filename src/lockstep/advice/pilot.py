@@ -76,7 +76,7 @@ class Pilot:
         if budget.is_timed and not budget.seconds_per_call:
             budget.seconds_per_call = self.seconds_per_update
         self.replicates, pairs = self._size()
-        positions = self.run.positions.second if isinstance(self.run.positions, Pair) else self.run.positions
+        positions = self.run.walked.second if isinstance(self.run.walked, Pair) else self.run.walked
         self.places, self.chains = places_of(positions, min(pairs, self.run.chains * self.run.draws))
         self.pairs = len(jax.tree.leaves(self.places)[0])
         self.looks: dict[int, Look] = {}
@@ -120,7 +120,7 @@ class Pilot:
             raise TooLittleError
         warmup = draws * WARMUP // DRAWS
         before = sample(self.kernel, initial, draws=warmup, seed=self.seed, **options)
-        run = sample(self.kernel, Starts(last_of(before)), draws=draws, seed=self.seed + 1, **options)
+        run = sample(self.kernel, Starts(last_of(before), is_walked=True), draws=draws, seed=self.seed + 1, **options)
         self.budget.spend(CHAINS * (warmup + draws))
         return run
 
@@ -163,16 +163,21 @@ class Pilot:
 
 def last_of(run: Run) -> Any:
     """The last positions of all chains."""
-    return jax.tree.map(lambda leaf: np.asarray(leaf)[:, -1], run.positions)
+    return jax.tree.map(lambda leaf: np.asarray(leaf)[:, -1], run.walked)
 
 
 def updates_per_effective_draw(pilot: Pilot) -> float:
     """Updates of the pilot for each effective draw of its slowest component."""
+    return pilot.run.chains * pilot.run.draws * pilot.run.thin / least_effective_size(pilot.run)
+
+
+def least_effective_size(run: Run) -> float:
+    """The effective sample size of the slowest component, at least 1."""
     from arviz_stats.base import array_stats
 
     sizes = []
-    for array in named_arrays(pilot.run.positions).values():
+    for array in named_arrays(run.positions).values():
         components = np.asarray(array, float).reshape(*array.shape[:2], -1)
         sizes += [float(array_stats.ess(components[..., i], method="bulk")) for i in range(components.shape[2])]
     least = np.nanmin(sizes) if not np.all(np.isnan(sizes)) else np.nan
-    return pilot.run.chains * pilot.run.draws * pilot.run.thin / max(float(least), 1.0)
+    return max(float(least), 1.0)

@@ -11,13 +11,17 @@ import jax.random as jr
 from lockstep.chains.adapt import DEFAULT_WARMUP, adapted
 from lockstep.chains.ahead import require_ahead
 from lockstep.chains.fit import fitted
+from lockstep.chains.placing import placed
+from lockstep.chains.starts import initial_positions
 from lockstep.chains.task import Task
 from lockstep.chains.until import require_criterion
 from lockstep.core.adopt import adopted as adopted_part
 from lockstep.core.arguments import MOST_SEED, flag, path_of, whole
 from lockstep.core.kernel import Kernel
 from lockstep.core.precision import double_precision
+from lockstep.core.trees import one_of
 from lockstep.host.callback import raised_here
+from lockstep.parameters.names import named, require_fit
 from lockstep.storage.comparison import require_choice
 
 MOST_STEPS = 2**38  # of a chain: cells of noise are numbered with 32 bits
@@ -39,6 +43,7 @@ def make_task(
     on_error: str = "raise",
     until: Any = None,
     ahead: int | str = 1,
+    names: Any = None,
 ) -> Task:
     """The arguments of a run, checked, with its kernel fitted and adapted."""
     changed = require_choice(changed)
@@ -59,7 +64,11 @@ def make_task(
     path = None if directory is None else path_of(directory, "directory")
     with double_precision(), raised_here():
         key_start, _ = jr.split(jr.key(seed))
+        initial = placed(kernel, initial)
         kernel, initial, began = fitted(kernel, initial, chains, key_start, progress)
+        shown = named(names, kernel)
+        if shown is not None:
+            require_fit(shown, one_of(initial_positions(initial, chains, key_start, 0, 1), 0))
         task = Task(
             *(kernel, initial, draws, chains, seed, warmup, thin, path),
             changed=changed,
@@ -67,6 +76,7 @@ def make_task(
             began=began,
             until=criterion,
             ahead=ahead,
+            names=shown,
         )
         if not flag(adapt, "adapt"):
             return task

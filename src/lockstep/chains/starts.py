@@ -10,7 +10,7 @@ import jax.random as jr
 import numpy as np
 
 from lockstep.core.arguments import is_array, shapes
-from lockstep.core.parts import part
+from lockstep.core.parts import part, static
 from lockstep.core.precision import canonical
 from lockstep.core.trees import describe, is_floating, is_key, one_of
 from lockstep.core.types import Key, Position
@@ -30,6 +30,7 @@ class Starts:
     """A start for each chain: positions with a leading axis over the chains."""
 
     positions: Position
+    is_walked: bool = static(default=False)  # positions as chains walk, whatever is shown of them
 
 
 def warn_of_many_starts(initial: Any, chains: Any) -> None:

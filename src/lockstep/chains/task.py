@@ -49,6 +49,12 @@ class Task:
     until: Criterion | None = None
     kept: Callable[[Any], Any] | None = None
     ahead: int | str = 1
+    names: Any = None
+
+    @property
+    def shown(self) -> Any:
+        """How positions are shown: as the user has named them, or as the kernel says."""
+        return self.kernel.shown if self.names is None else self.names
 
     @property
     def count(self) -> int:
@@ -88,5 +94,6 @@ class Task:
 
     def about(self) -> dict[str, Any]:
         """What a reader without the kernel would like to know of it."""
-        known = {"point": self.point, "began": self.began}
+        shown = None if self.shown is None else self.shown.stored()
+        known = {"point": self.point, "began": self.began, "shown": shown}
         return about(self.kernel) | {name: value for name, value in known.items() if value is not None}

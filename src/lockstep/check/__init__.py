@@ -1,6 +1,7 @@
 """Checks of kernels: transition matrices on finite spaces, balance, involutions, symmetry, order; and of draws."""
 
 from lockstep.check.balance import balance, involution
+from lockstep.check.calibration import calibration
 from lockstep.check.curvature import curvature
 from lockstep.check.finding import Finding
 from lockstep.check.law import Law, as_law, product
@@ -15,6 +16,7 @@ __all__ = [
     "asymptotic_variance",
     "balance",
     "balance_error",
+    "calibration",
     "curvature",
     "involution",
     "minorization",

@@ -48,6 +48,24 @@ class Part(ABC):  # noqa: B024
         """``fit(position, progress)``: what takes its place in a run, and where that begins; None: nothing to fit."""
         return None
 
+    @declared
+    def is_fitted(self) -> bool:
+        """Whether there is nothing left to fit."""
+        return self.fit is None
+
+    @declared
+    def reparametrized(self) -> Callable[..., Any] | None:
+        """``reparametrized(likelihood, prior)``: the same unfitted part in other coordinates; None: it has no meaning.
+
+        ``likelihood(function)`` makes a function of positions of one of values, and ``prior(function)`` adds a prior.
+        """
+        return None
+
+    @declared
+    def shown(self) -> Any:
+        """How its positions are shown, a `Shown` of `lockstep.core.shown`; None: as they are."""
+        return None
+
 
 class Accountable(Part):
     """A part on which it depends whether a kernel is exact: the conditions, and what it says where they are broken."""

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lockstep.core.declared import Part, declared
+from lockstep.core.evaluation import Evaluation
 from lockstep.core.types import Array, Key, Position, Shape
 
 
@@ -75,6 +76,11 @@ class Estimator(Part):
     @declared
     def pooled(self) -> Callable[..., Any] | None:
         """``pooled(noise, position, candidate)``: one estimate from the samples of several; None: their average."""
+        return None
+
+    @declared
+    def evaluation(self) -> Evaluation | None:
+        """An unbiased estimate of the density at one position, for `pseudo_marginal`; None: there is none."""
         return None
 
     @declared

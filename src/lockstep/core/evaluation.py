@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -22,6 +23,16 @@ class Evaluation(Accountable):
     @abstractmethod
     def __call__(self, noise: Any, position: Position) -> Array:
         """The log density, or the logarithm of its estimate."""
+
+    @declared
+    def count(self) -> int:
+        """How many samples an estimate takes."""
+        return 1
+
+    @declared
+    def with_count(self) -> Callable[[int], Any] | None:
+        """``with_count(count)``: the same with another number of samples; None: it has but one."""
+        return None
 
     @declared
     def is_random(self) -> bool:

@@ -131,6 +131,11 @@ class Kernel(Part):
         """What would cure chains that stick at these positions (a leading axis), measured there; None: not known."""
         return None
 
+    @declared
+    def shown(self) -> Any:
+        """How its positions are shown: as the first of its kernels that says so does."""
+        return next((kernel.shown for kernel in self.kernels if kernel.shown is not None), None)
+
     def placed(self, position: Position) -> list[tuple[Any, Position]]:
         """The kernels of one accept/reject that it is made of, each with its position."""
         return [placed for kernel in self.kernels for placed in kernel.placed(position)]

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
+from lockstep.core.shown import Shown
 from lockstep.core.trees import key_of
 from lockstep.coupling.common_noise import Pair
+
+ONE = "position"  # what a position is called that is one array
 
 
 class Component(NamedTuple):
@@ -22,16 +25,29 @@ class Component(NamedTuple):
 def components(run: Any) -> list[Component]:
     """The components of all positions, in the order of their names."""
     legs = run.positions if isinstance(run.positions, Pair) else (run.positions,)
-    together = zip(*(entries(leg) for leg in legs), strict=True)
+    together = zip(*(entries(leg, run.shown) for leg in legs), strict=True)
     return [Component(both[0][0], tuple(values for _, values in both)) for both in together]
 
 
-def entries(positions: Any) -> Iterator[tuple[str, np.ndarray]]:
+def entries(positions: Any, shown: Shown | None = None) -> Iterator[tuple[str, np.ndarray]]:
     """Every number of a position by name, with its values (chains, draws)."""
-    for name, array in named_arrays(positions).items():
+    for name, array in shown_arrays(shown, positions).items():
+        labels = labels_of(shown, name, array.shape[2:])
         for index in np.ndindex(array.shape[2:]):
-            label = name + (f"[{', '.join(map(str, index))}]" if index else "")
+            label = name + (f"[{', '.join(str(labels[axis][i]) for axis, i in enumerate(index))}]" if index else "")
             yield label, array[(slice(None), slice(None), *index)]
+
+
+def labels_of(shown: Shown | None, name: str, shape: tuple[int, ...]) -> list[Sequence[Any]]:
+    """The labels along each axis of what is shown: those that the user gave, or whole numbers."""
+    axes = () if shown is None else shown.dims.get(name, ())
+    return [shown.coords[axes[i]] if shown is not None and i < len(axes) else range(n) for i, n in enumerate(shape)]
+
+
+def shown_arrays(shown: Shown | None, values: Any) -> dict[str, np.ndarray]:
+    """What is shown of positions, by name."""
+    found = None if shown is None else shown.named(values)
+    return named_arrays(values) if found is None else found
 
 
 def named_arrays(tree: Any) -> dict[str, np.ndarray]:
@@ -79,7 +95,7 @@ def _problem(name: str, path: tuple[Any, ...]) -> str | None:
 
 
 def _name(path: tuple[Any, ...]) -> str:
-    name = "_".join(str(key_of(key)) for key in path) or "position"
+    name = "_".join(str(key_of(key)) for key in path) or ONE
     # No escape sequences of a terminal, whatever a file says.
     name = "".join(letter if letter.isprintable() else f"<{ord(letter):#x}>" for letter in name)
     return f"position_{name}" if name[0].isdigit() else name

@@ -100,6 +100,10 @@ class Rejecting(Kernel):
         return self.kernel.ratio
 
     @property
+    def shown(self) -> Any:
+        return self.kernel.shown
+
+    @property
     def is_memory_random(self) -> bool:
         return self.kernel.is_memory_random
 

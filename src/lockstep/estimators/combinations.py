@@ -26,6 +26,7 @@ class KnownVariance(Estimator):
     factor: float = 1.0
 
     is_variance_known = True
+    shown = property(lambda self: self.estimator.shown)
 
     @property
     def count(self) -> int:
@@ -89,6 +90,7 @@ class TwoSided(Estimator):
     estimator: Estimator
 
     sides = 2
+    shown = property(lambda self: self.estimator.shown)
 
     @property
     def count(self) -> int:
@@ -152,6 +154,9 @@ class Difference(Estimator):
 
     at_position: Estimator
     at_candidate: Estimator
+
+    shown = property(lambda self: self.at_candidate.shown)
+    evaluation = property(lambda self: self.at_candidate.evaluation)
 
     @property
     def count(self) -> int:

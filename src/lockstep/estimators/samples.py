@@ -18,7 +18,7 @@ from lockstep.core.parts import part, static
 from lockstep.core.types import Array, Key, Position, Shape
 from lockstep.host.black_box import BlackBox, see_sample
 from lockstep.host.draws import draw_bulk, draw_each
-from lockstep.host.functions import Function, Scalar, arity, call_checked, wrapped
+from lockstep.host.functions import Function, Scalar, arity, call_checked, shown_by, wrapped
 from lockstep.host.moments import host_mean, host_moments
 
 FLOAT = np.dtype(np.float64)
@@ -233,6 +233,10 @@ class OfSamples(Estimator):
     @property
     def has_variance(self) -> bool:
         return self.count > 1
+
+    @property
+    def shown(self) -> Any:
+        return shown_by(self.samples.sample)
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
         return self.samples.noise(key, shape)

@@ -14,7 +14,7 @@ from lockstep.core.parts import part, static
 from lockstep.core.types import Array, Key, Position, Shape
 from lockstep.estimators.mean import average
 from lockstep.estimators.samples import moments
-from lockstep.host.functions import Scalar, wrapped
+from lockstep.host.functions import Scalar, shown_by, wrapped
 from lockstep.subsampling.mode import Mode, find_mode, known_mode
 from lockstep.subsampling.prior import prior_of, require_order
 from lockstep.subsampling.rows import Rows, as_rows, draw_indices, widened
@@ -43,6 +43,20 @@ class Subsample(Estimator):
     @property
     def has_variance(self) -> bool:
         return self.count > 1
+
+    @property
+    def shown(self) -> Any:
+        return shown_by(self.log_likelihood, self.log_prior)
+
+    @property
+    def is_fitted(self) -> bool:
+        return not isinstance(self.control, Unfitted)
+
+    def reparametrized(self, likelihood: Any, prior: Any) -> Subsample:
+        """The same of other positions, with a prior more."""
+        log_prior = Scalar(prior(self.log_prior), self.log_prior.name)
+        log_likelihood = Scalar(likelihood(self.log_likelihood), self.log_likelihood.name)
+        return Subsample(log_prior, log_likelihood, self.rows, self.control, self.cumulative, self.count)
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
         self._require_fit()

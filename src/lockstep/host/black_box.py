@@ -77,6 +77,12 @@ def see_sample(box: BlackBox, shape: tuple[int, ...]) -> None:
     _SAMPLE_SHAPES[box.callee] = shape
 
 
+def see_alike(box: BlackBox, other: BlackBox) -> None:
+    """Remember that the samples of a black box are shaped as those of another."""
+    if other.callee in _SAMPLE_SHAPES:
+        see_sample(box, _SAMPLE_SHAPES[other.callee])
+
+
 def blackbox(function: Callable[..., Any], vectorized: bool = False, batched: bool = False) -> Any:
     """Let a kernel call a plain Python function on NumPy arrays.
 

@@ -11,7 +11,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from lockstep.core.arguments import is_array, shapes
+from lockstep.core.declared import Part
+from lockstep.core.foreign import attribute
 from lockstep.core.parts import part, set_field, show, static
+from lockstep.core.shown import Showing
 from lockstep.core.simulator import Simulation
 from lockstep.core.trees import is_concrete, is_key
 from lockstep.core.types import Key, Position, Shape
@@ -128,6 +131,19 @@ def as_function(function: Any, name: str) -> Any:
 
 class Wrapped:
     """A function that is made of wrapped ones, so that it needs no wrapping."""
+
+    shown: Any = None  # how the positions are shown of which it is a function
+
+
+def shown_by(*functions: Any) -> Any:
+    """How positions are shown by the first of some wrapped functions that says so; None if none does."""
+    for function in functions:
+        given = function.function if isinstance(function, (Function, Scalar)) else function
+        if isinstance(given, jax.tree_util.Partial):
+            given = attribute(given.func, "__self__")
+        if isinstance(given, (Part, Wrapped, Showing)) and given.shown is not None:
+            return given.shown
+    return None
 
 
 def wrapped(kind: type[T], function: Any, name: str) -> T:

@@ -5,32 +5,37 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-import jax
 import numpy as np
 
-from lockstep.core.precision import double_precision
+from lockstep.core.parts import part, static
+from lockstep.core.shown import Shown
 from lockstep.core.types import Position
 from lockstep.results.run import Run
+
+
+@part
+class Constrained(Shown):
+    """Unconstrained positions, shown as another tool's model constrains them."""
+
+    constrain: Any = static()
+
+    def values(self, position: Position) -> Position:
+        return self.constrain(position)
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class _Model:
     initial: Position
-    constrain_one: Any
+    shown: Constrained
     name: str
 
     def constrain(self, run: Any) -> Any:
-        """A run with its draws in the model's own, constrained parameters; or such positions for given ones.
+        """A run that shows the model's own, constrained parameters; or these for positions as chains walk.
 
-        Positions are dictionaries of arrays (chains, draws, ...); a `lockstep.Run` keeps all else, so that its
-        ``to_datatree()`` and ``summary()`` speak of the model's parameters.
+        Runs of kernels with the model's functions show them already; one that was loaded from disk does not know how.
+        Positions are dictionaries of arrays (chains, draws, ...).
         """
-        is_run = isinstance(run, Run)
-        positions = run.positions if is_run else run
-        with double_precision():
-            constrained = jax.jit(jax.vmap(jax.vmap(self.constrain_one)))(positions)
-            constrained = jax.tree.map(np.asarray, constrained)
-        return dataclasses.replace(run, positions=constrained) if is_run else constrained
+        return dataclasses.replace(run, shown=self.shown) if isinstance(run, Run) else self.shown.all_values(run)
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name} {np.shape(value)}" for name, value in self.initial.items())

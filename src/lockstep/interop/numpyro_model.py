@@ -15,7 +15,7 @@ from lockstep.core.declared import Part
 from lockstep.core.parts import part, static
 from lockstep.core.precision import double_precision
 from lockstep.core.types import Array, Position
-from lockstep.interop.model import RowModel
+from lockstep.interop.model import Constrained, RowModel
 from lockstep.subsampling.rows import as_rows
 
 
@@ -47,9 +47,10 @@ class Call:
 
 
 @part
-class RowLikelihood:
+class RowLikelihood(Part):
     """The log likelihood of one row: the observed sites in the plate over the data."""
 
+    shown: Any
     call: Call = static()
     observed: tuple[str, ...] = static()
 
@@ -88,7 +89,7 @@ def numpyro(model: Any, *args: Any, shared: tuple[str, ...] = (), **kwargs: Any)
     -------
     RowModel
         With ``initial``, ``log_prior``, ``log_likelihood`` and ``data`` for unconstrained positions, dictionaries by
-        the names of the sites, and ``constrain(run)``, which takes a run to the constrained parameters.
+        the names of the sites. Runs show the constrained parameters; ``run.walked`` has the positions.
 
     Examples
     --------
@@ -102,7 +103,7 @@ def numpyro(model: Any, *args: Any, shared: tuple[str, ...] = (), **kwargs: Any)
     >>> x = generator.normal(size=5_000)
     >>> target = ls.interop.numpyro(regression, x, y=2 * x + 0.5 * generator.normal(size=5_000))
     >>> run = ls.sample(ls.subsampled(target), target.initial, draws=200, chains=2)
-    >>> {name: float(values.mean().round(1)) for name, values in target.constrain(run).positions.items()}
+    >>> {name: float(values.mean().round(1)) for name, values in run.positions.items()}
     {'sigma': 0.5, 'slope': 2.0}
     """
     _require_model(model, args, kwargs)
@@ -127,12 +128,13 @@ def numpyro(model: Any, *args: Any, shared: tuple[str, ...] = (), **kwargs: Any)
             seeded = _seeded(call.model)
             return constrain_fn(seeded, args, kwargs, position)
 
+        shown = Constrained(constrain)
         return RowModel(
             initial=initial,
-            constrain_one=constrain,
+            shown=shown,
             name=getattr(model, "__name__", "model"),
             log_prior=Prior(one_row, call, observed),
-            log_likelihood=RowLikelihood(call, observed),
+            log_likelihood=RowLikelihood(shown, call, observed),
             data=data,
         )
 

@@ -9,9 +9,22 @@ from typing import Any
 import jax
 import numpy as np
 
+from lockstep.core.declared import Part
+from lockstep.core.parts import part, static
 from lockstep.core.precision import double_precision
 from lockstep.core.types import Array, Position
-from lockstep.interop.model import DensityModel
+from lockstep.interop.model import Constrained, DensityModel
+
+
+@part
+class LogDensity(Part):
+    """The log density of a model, which says how its positions are shown."""
+
+    shown: Any
+    function: Any = static()
+
+    def __call__(self, position: Position) -> Array:
+        return self.function(position)
 
 
 def pymc(model: Any) -> DensityModel:
@@ -26,8 +39,8 @@ def pymc(model: Any) -> DensityModel:
     -------
     DensityModel
         With ``log_density`` and ``initial`` for unconstrained positions, dictionaries by the names of PyMC's value
-        variables (such as ``sigma_log__``), and ``constrain(run)``, which takes a run to the model's parameters and
-        deterministics by their names.
+        variables (such as ``sigma_log__``). Runs show the model's parameters and deterministics by their names;
+        ``run.walked`` has the positions.
 
     Examples
     --------
@@ -38,7 +51,7 @@ def pymc(model: Any) -> DensityModel:
             pymc.Normal("y", 0.0, sigma, observed=y)
         target = ls.interop.pymc(model)
         kernel = ls.standard(target.log_density, ls.RandomWalk(1.0))
-        run = target.constrain(ls.sample(kernel, target.initial, adapt=True))
+        run = ls.sample(kernel, target.initial, adapt=True)
     """
     from pymc import Model
 
@@ -64,12 +77,12 @@ def pymc(model: Any) -> DensityModel:
         found = dict(zip((variable.name for variable in outputs), values, strict=True))
         return {**{name: position[name] for name in names if name in is_plain}, **found}
 
-    start = model.initial_point()
+    start, shown = model.initial_point(), Constrained(constrain)
     return DensityModel(
         initial={name: np.asarray(start[name], float) for name in names},
-        constrain_one=constrain,
+        shown=shown,
         name=model.name or "model",
-        log_density=log_density,
+        log_density=LogDensity(shown, log_density),
     )
 
 

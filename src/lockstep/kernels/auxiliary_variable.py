@@ -40,6 +40,8 @@ class Auxiliary(Evaluation):
     is_random = True
     when_stuck = "take an auxiliary density closer to the likelihood of the data, or ls.exchange"
 
+    shown = property(lambda self: self.posterior.shown)
+
     @property
     def exact_when(self) -> str | None:
         return simulation(self.simulate).exact_when(MASS)

@@ -21,6 +21,16 @@ class Delayed(Kernel):
         """The kernel, and the surroundings of the mode, where its chains are to begin."""
         return self.recipe(position, progress)
 
+    @property
+    def shown(self) -> Any:
+        return self.recipe.estimator.shown
+
+    @property
+    def reparametrized(self) -> Any:
+        if self.recipe.reparametrized is None:
+            return None
+        return lambda likelihood, prior: Delayed(self.recipe.reparametrized(likelihood, prior))
+
     def _refuse(self, *arguments: Any, **options: Any) -> NoReturn:
         raise ValueError(
             "the mode of the posterior is not known yet; ls.sample finds it from its initial position, elsewhere make "

@@ -10,11 +10,12 @@ from lockstep.core.proposal import Proposal
 from lockstep.core.randomization import Randomization
 from lockstep.core.types import Array, Position
 from lockstep.host.boxes import returning
-from lockstep.host.functions import Function, Scalar, Wrapped, wrapped
+from lockstep.host.functions import Function, Scalar, Wrapped, shown_by, wrapped
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.ratios import Carried, Exactly, Randomized
 from lockstep.ratios.inner_chains import InnerChain
 from lockstep.ratios.randomizations import AuxiliaryData, observed
+from lockstep.subsampling.prior import prior_of
 
 
 @part
@@ -26,6 +27,10 @@ class Posterior(Wrapped):
     data: Any
 
     name = "log_prior + log_likelihood"
+
+    @property
+    def shown(self) -> Any:
+        return shown_by(self.log_prior, self.log_likelihood)
 
     def __call__(self, position: Position) -> Array:
         return self.log_prior(position) + self.log_likelihood(position, self.data)
@@ -54,7 +59,7 @@ def exchange(
     Parameters
     ----------
     log_prior
-        ``log_prior(theta)``.
+        ``log_prior(theta)``; None for a flat one.
     log_likelihood
         ``log_likelihood(theta, x)`` without its normalising constant.
     simulate
@@ -108,7 +113,7 @@ def exchange(
 def posterior_of(log_prior: Any, log_likelihood: Any, data: Any) -> Posterior:
     """Check and wrap what a user gave."""
     likelihood = wrapped(Scalar, log_likelihood, "log_likelihood")
-    return Posterior(wrapped(Scalar, log_prior, "log_prior"), likelihood, observed(data))
+    return Posterior(prior_of(log_prior), likelihood, observed(data))
 
 
 def randomized_by(posterior: Posterior, randomization: Randomization, proposal: Proposal) -> MetropolisHastings:

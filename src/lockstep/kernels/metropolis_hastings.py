@@ -108,6 +108,10 @@ class MetropolisHastings(Kernel):
         return no_coupling(self.proposal)
 
     @property
+    def shown(self) -> Any:
+        return self.ratio.shown
+
+    @property
     def is_memory_random(self) -> bool:
         return self.ratio.is_memory_random
 

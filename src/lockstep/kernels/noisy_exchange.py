@@ -9,6 +9,7 @@ import numpy as np
 from lockstep.core.arguments import flag
 from lockstep.core.parts import part
 from lockstep.core.proposal import Proposal
+from lockstep.core.shown import Showing
 from lockstep.core.trees import choose
 from lockstep.core.types import Array, Position
 from lockstep.estimators import log_mean_exp, two_sided as make_two_sided
@@ -22,11 +23,13 @@ from lockstep.ratios.rules import corrected, plug_in
 
 
 @part
-class ExchangeWeight:
+class ExchangeWeight(Showing):
     """``log p(θ') L(θ', d) L(θ, x) / (p(θ) L(θ, d) L(θ', x))``, x drawn at θ': its exponential is unbiased for π'/π."""
 
     posterior: Posterior
     simulate: Function
+
+    shown = property(lambda self: self.posterior.shown)
 
     def __call__(self, noise: Any, position: Position, candidate: Position) -> Array:
         posterior, likelihood = self.posterior, self.posterior.log_likelihood

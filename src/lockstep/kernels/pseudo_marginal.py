@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from lockstep.core.estimator import Estimator
+from lockstep.core.evaluation import Evaluation
 from lockstep.core.proposal import Proposal
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.ratios import Carried, Noisily
@@ -22,7 +24,8 @@ def pseudo_marginal(
     Parameters
     ----------
     log_estimate
-        ``log_estimate(key, position)``: the logarithm of the estimate.
+        ``log_estimate(key, position)``: the logarithm of the estimate. Or what `ls.synthetic_likelihood` and `ls.abc`
+        return, which have noise of their own.
     proposal
         Such as `RandomWalk`.
     correlation
@@ -48,5 +51,16 @@ def pseudo_marginal(
     ----------
     Andrieu and Roberts (2009), Ann. Statist. 37; Deligiannidis, Doucet and Pitt (2018), JRSS B 80.
     """
+    evaluate = _evaluation(log_estimate, draw)
     is_plain = isinstance(correlation, (int, float)) and correlation == 0
-    return MetropolisHastings(proposal, Carried(Noisily(log_estimate, draw), None if is_plain else correlation))
+    return MetropolisHastings(proposal, Carried(evaluate, None if is_plain else correlation))
+
+
+def _evaluation(log_estimate: Any, draw: Any) -> Evaluation:
+    """The evaluation of a user's function, or that which was given."""
+    known = log_estimate.evaluation if isinstance(log_estimate, Estimator) else log_estimate
+    if not isinstance(known, Evaluation):
+        return Noisily(log_estimate, draw)
+    if draw is not None:
+        raise TypeError(f"draw of pseudo_marginal is {draw!r}, but {known.name} has noise of its own; leave it out")
+    return known

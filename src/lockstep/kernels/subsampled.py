@@ -13,7 +13,7 @@ from lockstep.core.parts import part, static
 from lockstep.core.types import Array, Position
 from lockstep.core.warnings import warn
 from lockstep.estimators.subsample import Subsample, subsample as subsample_estimator
-from lockstep.host.functions import Scalar
+from lockstep.host.functions import Scalar, Wrapped, shown_by
 from lockstep.kernels.corrected import corrected
 from lockstep.kernels.delayed import Delayed
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
@@ -40,12 +40,15 @@ class SumOverRows(Protocol):
 
 
 @part
-class AllRows:
+class AllRows(Wrapped):
     """The log posterior from all rows: for data so few, or so far from normal, that a subsample saves nothing."""
 
     log_prior: Scalar
     log_likelihood: Scalar
     rows: Rows
+
+    name = "log_prior + log_likelihood"
+    shown = property(lambda self: shown_by(self.log_likelihood, self.log_prior))
 
     def __call__(self, position: Position) -> Array:
         values = jax.vmap(self.log_likelihood, in_axes=(None, 0))(position, self.rows.arrays)
@@ -60,6 +63,10 @@ class Recipe:
     proposal: Any
     name: str | None = static()
     count: int | None = static()
+
+    def reparametrized(self, likelihood: Any, prior: Any) -> Recipe:
+        """The same of other positions, with a prior more."""
+        return Recipe(self.estimator.reparametrized(likelihood, prior), self.proposal, self.name, self.count)
 
     def __call__(self, position: Position, progress: bool | None = None) -> tuple[MetropolisHastings, Scattered]:
         one = self.estimator

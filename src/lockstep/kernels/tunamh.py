@@ -14,6 +14,7 @@ from lockstep.core.precision import canonical, double_precision
 from lockstep.core.proposal import Proposal
 from lockstep.core.types import Array, Position
 from lockstep.estimators.subsample import Subsample, Unfitted, subsample as subsample_estimator
+from lockstep.host.functions import Wrapped
 from lockstep.kernels.delayed import Delayed
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.ratios import Carried, Exactly, Randomized
@@ -28,10 +29,13 @@ from lockstep.subsampling.surrogates import Taylor
 
 
 @part
-class Known:
+class Known(Wrapped):
     """Log prior plus the surrogate's sum over all rows: the part of the log posterior that needs no rows."""
 
     estimator: Subsample
+
+    name = "log_prior + surrogate"
+    shown = property(lambda self: self.estimator.shown)
 
     def __call__(self, position: Position) -> Array:
         return self.estimator.known(position)
@@ -47,6 +51,8 @@ class Recipe:
     chi: Array
     name: str | None = static()
     make: Any = static()
+
+    reparametrized = None  # what bounds the change of a row by that of θ does not bound it by that of other coordinates
 
     def __call__(self, position: Position, progress: bool | None = None) -> tuple[MetropolisHastings, Scattered]:
         one = self.estimator

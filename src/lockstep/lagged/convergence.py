@@ -147,7 +147,7 @@ def setting_of(
     path = None if directory is None else path_of(directory, "directory")
     return Setting(
         kernel,
-        law_of_start(initial),
+        law_of_start(kernel, initial),
         1,
         whole(seed, "seed", 0, MOST_SEED),
         whole(most, "most", 1),
@@ -159,7 +159,7 @@ def setting_of(
 
 def convergence(
     kernel: Any,
-    initial: Any,
+    initial: Any = None,
     pairs: int = 500,
     lag: int | None = None,
     seed: int = 0,

@@ -32,7 +32,7 @@ from lockstep.engine.block import Output
 from lockstep.engine.totals import together
 from lockstep.host.boxes import is_interpreted
 from lockstep.host.callback import raised_here
-from lockstep.lagged.start import PairStart, law_after_fit
+from lockstep.lagged.start import PairStart, law_after_fit, placed_law, walked
 from lockstep.storage.status import read_parts, status
 
 MOST_GROUPS = 64
@@ -133,10 +133,11 @@ def run_pairs(
 def _tasks(setting: Setting, batches: Sequence[int], updates: int) -> list[Task]:
     with double_precision(), raised_here():
         key_start, _ = jr.split(jr.key(setting.seed))
-        kernel, start = fitted_parts(setting.kernel, setting.draw, key_start, setting.progress)
-        draw = law_after_fit(setting.draw, start, key_start)
+        law = placed_law(setting.kernel, setting.draw)
+        kernel, start = fitted_parts(setting.kernel, law, key_start, setting.progress)
+        draw = law_after_fit(law, start, key_start)
     pair = Lagged(kernel, setting.lag)
-    whole = make_task(pair, PairStart(draw), updates, sum(batches), setting.seed, 0)
+    whole = make_task(pair, walked(kernel, PairStart(draw)), updates, sum(batches), setting.seed, 0)
     whole = dataclasses.replace(whole, kept=until_met)
     tasks, first = [], 0
     for batch in batches:
@@ -185,6 +186,10 @@ def _group(task: Task, outcome: Outcome) -> Group:
     assert output is not None
     start = jax.tree.map(np.asarray, start)
     positions = jax.tree.unflatten(jax.tree.structure(start), jax.tree.leaves(output.positions))
+    if (shown := task.shown) is not None:
+        first = shown.all_values(jax.tree.map(lambda leaf: leaf[:, None], start.first))
+        start = Pair(jax.tree.map(lambda leaf: leaf[:, 0], first), None)
+        positions = Pair(*map(shown.all_values, positions))
     return Group(start.first, positions, output.info.times, not is_interpreted(task.kernel))
 
 

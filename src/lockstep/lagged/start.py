@@ -7,6 +7,7 @@ from typing import Any
 import jax.random as jr
 
 from lockstep.chains.fit import warn_if_far
+from lockstep.chains.placing import Walked, law_of, placed
 from lockstep.chains.starts import Starts, initial_positions
 from lockstep.core.flat import unflatten
 from lockstep.core.parts import part
@@ -52,8 +53,10 @@ class AroundMode:
         return unflatten(self.center + self.factor @ jr.normal(key, (len(self.center),), float), self.position)
 
 
-def law_of_start(initial: Any) -> Any:
+def law_of_start(kernel: Any, initial: Any) -> Any:
     """The law by which chains begin, a function of a key; a position is the law of that position."""
+    if initial is None:
+        initial = law_of(kernel)
     if isinstance(initial, (Starts, Pair)):
         raise TypeError(
             f"initial is {type(initial).__name__}; pairs begin by a law: give a function of a random key that draws a "
@@ -65,6 +68,18 @@ def law_of_start(initial: Any) -> Any:
         return Function(initial, "initial")
     with double_precision():
         return Fixed(canonical(initial, "initial"))
+
+
+def placed_law(kernel: Any, draw: Any) -> Any:
+    """The law of positions on which chains walk, for one of what is shown of them."""
+    if kernel.shown is not None and kernel.shown.unconstrained is not None and isinstance(draw, Fixed):
+        return Fixed(kernel.shown.unconstrained(draw.position))
+    return placed(kernel, draw)
+
+
+def walked(kernel: Any, draw: Any) -> Any:
+    """A law of positions as chains walk, marked as such where values are shown of them."""
+    return draw if kernel.shown is None or kernel.shown.unconstrained is None else Walked(draw)
 
 
 def law_after_fit(draw: Any, start: Any, key: Key) -> Any:

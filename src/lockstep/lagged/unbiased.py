@@ -151,7 +151,7 @@ FEWEST_JUDGED, MOST_JUDGED = 16, 2**21  # pairs, and numbers, by which a long ch
 
 def unbiased(
     kernel: Any,
-    initial: Any,
+    initial: Any = None,
     function: Any = None,
     pairs: int = 100,
     lag: int | None = None,

@@ -16,6 +16,7 @@ from lockstep.core.simulator import Simulator
 from lockstep.core.trees import is_concrete
 from lockstep.core.types import Array, Key
 from lockstep.models.arguments import data_like, parameters
+from lockstep.parameters.names import names_of
 
 LARGEST = 30 * np.log(2.0)  # of log μ: larger counts would be out of the range of whole numbers
 
@@ -49,6 +50,11 @@ class ConwayMaxwellPoisson(Simulator):
     design: Any
 
     is_perfect = True
+
+    @property
+    def shown(self) -> Any:
+        """The coefficients and log ν by name."""
+        return names_of([*(f"beta_{i}" for i in range(self.design.shape[1])), "log_nu"], "design")
 
     def __post_init__(self) -> None:
         if not is_concrete(self.design):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -12,16 +13,18 @@ import jax.random as jr
 import numpy as np
 
 from lockstep.core.arguments import flag, whole
+from lockstep.core.shown import Showing
 from lockstep.core.trees import is_concrete
 from lockstep.core.types import Array, Key
 from lockstep.host.callback import on_host
 from lockstep.models.arguments import parameters
 from lockstep.models.terms import HOMOPHILY, Term, as_term
+from lockstep.parameters.names import names_of
 
 SWEEPS = 100  # proposals for each pair of nodes in a draw, if not said otherwise
 
 
-class ERGM:
+class ERGM(Showing):
     """An exponential random graph model: ``L(θ, x) = exp(θ·s(x))``, s(x) some statistics of the graph x.
 
     A graph is an adjacency matrix of 0 and 1, or a networkx graph, whose nodes are taken in their order. Graphs are
@@ -73,6 +76,8 @@ class ERGM:
         self.nodes = None if nodes is None else whole(nodes, "nodes of ERGM", 2)
         self.terms = tuple(self._with_values(as_term(term, self.is_directed), graph) for term in terms)
         self.toggles = None if toggles is None else whole(toggles, "toggles of ERGM", 1)
+        names = [re.sub(r"\W+", "_", term.name).strip("_") for term in self.terms]
+        self.shown = names_of(names, "terms of ERGM") if len(set(names)) == len(names) else None
 
     def __repr__(self) -> str:
         kind = "directed" if self.is_directed else "undirected"

@@ -19,7 +19,7 @@ from lockstep.core.ratio import Decision, Probed, Ratio, is_no_ratio, surely_bel
 from lockstep.core.trees import choose, is_concrete, is_floating, namespace
 from lockstep.core.types import Array, Key, Memory, Position, Shape
 from lockstep.host.draws import draw_each
-from lockstep.host.functions import Function, Scalar, wrapped
+from lockstep.host.functions import Function, Scalar, shown_by, wrapped
 from lockstep.proposals.reflection import reflected
 from lockstep.ratios.probes import some_candidates
 
@@ -41,6 +41,10 @@ class Exactly(Evaluation):
     @property
     def name(self) -> str:
         return self.log_density.name
+
+    @property
+    def shown(self) -> Any:
+        return shown_by(self.log_density)
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> tuple[()]:
         return ()
@@ -69,6 +73,10 @@ class Noisily(Evaluation):
     @property
     def name(self) -> str:
         return self.log_estimate.name
+
+    @property
+    def shown(self) -> Any:
+        return shown_by(self.log_estimate)
 
     @property
     def is_of_keys(self) -> bool:
@@ -120,6 +128,10 @@ class Carried(Ratio):
             )
         if self.evaluate.is_of_keys:
             raise TypeError(f"correlation is {self.correlation!r}, but there is no draw; {_NORMAL_DRAW}")
+
+    @property
+    def shown(self) -> Any:
+        return self.evaluate.shown
 
     @property
     def is_memory_random(self) -> bool:

@@ -37,6 +37,10 @@ class Estimated(Ratio):
             )
 
     @property
+    def shown(self) -> Any:
+        return self.estimator.shown
+
+    @property
     def when_stuck(self) -> str | None:
         """A penalty grows with the variance of the estimate."""
         return "take more samples (count)" if self.rule.needs_variance else None

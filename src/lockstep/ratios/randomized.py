@@ -35,6 +35,10 @@ class Randomized(Ratio):
         set_field(self, "randomization", adopted(self.randomization, Randomization, "randomization", remedy))
 
     @property
+    def shown(self) -> Any:
+        return None if self.base is None else self.base.shown
+
+    @property
     def is_memory_random(self) -> bool:
         return self.base is not None and self.base.is_memory_random
 

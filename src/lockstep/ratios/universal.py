@@ -42,6 +42,10 @@ class Universal(Ratio):
         set_field(self, "estimator", as_estimator(self.estimator, "estimator"))
         set_field(self, "bound", positive(self.bound, "bound"))
 
+    @property
+    def shown(self) -> Any:
+        return self.estimator.shown
+
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> tuple[Any, Any]:
         key_ratio, key_self = jr.split(key)
         return self.estimator.noise(key_ratio, position, shape), self.estimator.noise(key_self, position, shape)

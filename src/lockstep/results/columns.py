@@ -11,7 +11,7 @@ import numpy as np
 
 from lockstep.core.version import __version__
 from lockstep.coupling.common_noise import Pair
-from lockstep.coupling.names import components, named_arrays
+from lockstep.coupling.names import components, shown_arrays
 from lockstep.engine.bad_ratios import infos
 from lockstep.storage.archive import commit
 from lockstep.storage.errors import StorageError
@@ -86,7 +86,7 @@ def to_csv(run: Any, path: Path) -> list[Path]:
 def _columns(run: Any) -> Iterator[tuple[str, np.ndarray]]:
     legs = run.positions if isinstance(run.positions, Pair) else (run.positions,)
     for leg, positions in enumerate(legs):
-        for name, array in named_arrays(positions).items():
+        for name, array in shown_arrays(run.shown, positions).items():
             if not PLAIN.fullmatch(name) or name.endswith("__"):
                 raise StorageError(
                     f"the position has a part named {name!r}; CmdStan's files have names of letters, digits and "

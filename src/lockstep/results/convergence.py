@@ -105,10 +105,10 @@ def _is_stuck(stay: Stay, run: Any) -> bool:
 
 def _cure(run: Any, stays: list[Stay]) -> str | None:
     """What would cure chains that stick, measured where they are; None if that cannot be measured."""
-    if run.kernel is None or isinstance(run.positions, Pair):
+    if run.kernel is None or isinstance(run.walked, Pair):
         return None
     chains = sorted({stay.chain for stay in stays})[:FEW]
-    return run.kernel.cure(jax.tree.map(lambda leaf: leaf[chains, -1], run.positions))
+    return run.kernel.cure(jax.tree.map(lambda leaf: leaf[chains, -1], run.walked))
 
 
 def _told(worst: Stay, count: int, run: Any, helps: str) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from lockstep.core.kernel import Info
-from lockstep.coupling.names import named_arrays
+from lockstep.coupling.names import components, named_arrays
 from lockstep.storage.archive import temporary_of
 from lockstep.storage.errors import StorageError
 
@@ -64,7 +64,7 @@ def to_zarr(run: Any, path: Path) -> Path:
 
 def _plain(run: Any) -> Any:
     """The run as a DataTree; names that could lead out of a store are refused."""
-    for name in (*named_arrays(run.positions), *named_arrays(without_paths(run.info))):
+    for name in (*(one.name for one in components(run)), *named_arrays(without_paths(run.info))):
         if "/" in name or "\\" in name or name.startswith("."):
             raise StorageError(f"the position has a part named {name!r}, which no file can hold; rename it")
     return run.to_datatree()

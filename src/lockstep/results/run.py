@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import warnings
 from os import PathLike
 from pathlib import Path
@@ -17,7 +18,7 @@ from lockstep.core.kernel import Info
 from lockstep.core.types import Position
 from lockstep.core.version import __version__
 from lockstep.coupling.common_noise import Pair
-from lockstep.coupling.names import named_arrays
+from lockstep.coupling.names import ONE, named_arrays, shown_arrays
 from lockstep.engine.bad_ratios import infos
 from lockstep.results.columns import to_arrow, to_csv, to_dataframe, to_parquet
 from lockstep.results.export import to_inferencedata, to_netcdf, to_zarr, without_paths
@@ -32,7 +33,10 @@ class Run:
     Attributes
     ----------
     positions
-        The draws, with the structure of a position; arrays of shape (chains, draws, ...).
+        The draws, with the structure of a position; arrays of shape (chains, draws, ...). Of named parameters their
+        values, by name.
+    walked
+        Where the chains walked: the same as ``positions``, or the real numbers of which these are the values.
     info
         What happened: `Info` of arrays (chains, draws). With ``thin > 1`` flags are counts over the interval of a draw.
     kernel
@@ -52,7 +56,7 @@ class Run:
         A sentence on where the criterion ``until`` was met, or that it was not; None if there was none.
     """
 
-    positions: Position
+    walked: Position
     info: Any
     kernel: Any
     seed: int
@@ -66,7 +70,16 @@ class Run:
     failure: str | None = None
     began: str | None = None
     until: str | None = None
+    shown: Any = None
     kept: dict[int, Any] = dataclasses.field(default_factory=dict, init=False)  # predictions, by the number of draws
+
+    @functools.cached_property
+    def positions(self) -> Position:
+        if self.shown is None:
+            return self.walked
+        if isinstance(self.walked, Pair):
+            return Pair(*map(self.shown.all_values, self.walked))
+        return self.shown.all_values(self.walked)
 
     @property
     def about(self) -> dict[str, Any]:
@@ -74,11 +87,11 @@ class Run:
 
     @property
     def chains(self) -> int:
-        return int(jax.tree.leaves(self.positions)[0].shape[0])
+        return int(jax.tree.leaves(self.walked)[0].shape[0])
 
     @property
     def draws(self) -> int:
-        return int(jax.tree.leaves(self.positions)[0].shape[1])
+        return int(jax.tree.leaves(self.walked)[0].shape[1])
 
     @property
     def acceptance(self) -> float:
@@ -117,7 +130,8 @@ class Run:
 
         legs = self.positions if isinstance(self.positions, Pair) else (self.positions,)
         groups = {
-            name: named_arrays(leg) for name, leg in zip(("posterior", "reference_posterior"), legs, strict=False)
+            name: shown_arrays(self.shown, leg)
+            for name, leg in zip(("posterior", "reference_posterior"), legs, strict=False)
         }
         # A flag that holds for all updates may be one number.
         shape = (self.chains, self.draws)
@@ -133,10 +147,14 @@ class Run:
             }
         info = jax.tree.map(lambda leaf: leaf if np.ndim(leaf) else np.full(shape, leaf), without_paths(self.info))
         groups["sample_stats"] = named_arrays(info)
+        coords: dict[str, list[Any]] = {}
+        if self.shown is not None:
+            dims |= {name: list(axes) for name, axes in self.shown.dims.items()}
+            coords = {name: list(labels) for name, labels in self.shown.coords.items()}
         with warnings.catch_warnings():
             # A run of more chains than draws is short, not turned over.
             warnings.filterwarnings("ignore", "Found chain dimension to be longer than draw", UserWarning)
-            return arviz_base.from_dict(groups, attrs={"/": self.attributes}, dims=dims)
+            return arviz_base.from_dict(groups, attrs={"/": self.attributes}, dims=dims, coords=coords)
 
     def to_dataframe(self) -> Any:
         """The draws as a pandas data frame: a row for each draw of each chain, a column for each component.
@@ -191,7 +209,7 @@ class Run:
         return (
             f"Run of {self.chains} chains × {self.draws:,} draws{thinned}{warmup}, seed {self.seed}: "
             f"acceptance {self.acceptance:.2f}, {self.seconds:.2f} s\n  kernel: {self.about['kernel']}\n  positions: "
-            + ", ".join(f"{name} {array.shape}" for name, array in named_arrays(self.positions).items())
+            + ", ".join(f"{name} {array.shape}" for name, array in _named(self).items())
             + "".join(f"\n  {told}" for told in (self.began, self.until) if told is not None)
         )
 
@@ -207,3 +225,13 @@ class Run:
             "thin": self.thin,
             "sampling_time": self.seconds,
         }
+
+
+def _named(run: Run) -> dict[str, np.ndarray]:
+    """What is shown by name; of a pair, of both."""
+    if not isinstance(run.positions, Pair):
+        return shown_arrays(run.shown, run.positions)
+    legs = {leg: shown_arrays(run.shown, values) for leg, values in run.positions._asdict().items()}
+    return {
+        leg if name == ONE else f"{leg}_{name}": array for leg, named in legs.items() for name, array in named.items()
+    }

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from lockstep.coupling.common_noise import Pair
-from lockstep.coupling.names import components, named_arrays
+from lockstep.coupling.names import components, shown_arrays
 
 LOCATIONS = ("mean", "median", "eti", "hdi")  # in units of a component, known up to the error of its mean
 WITHHELD = "-"
@@ -24,7 +24,7 @@ def table_of(run: Any) -> Any:
     import arviz_stats
 
     with np.errstate(divide="ignore", invalid="ignore"):  # 0/0 of what never moved, which is withheld below
-        names = list(named_arrays(run.positions[0] if isinstance(run.positions, Pair) else run.positions))
+        names = list(shown_arrays(run.shown, run.positions[0] if isinstance(run.positions, Pair) else run.positions))
         table = arviz_stats.summary(run.to_datatree(), var_names=names, round_to="none").astype(float)
     diagnostics = [column for column in table.columns if column.startswith(("ess", "r_hat", "mcse"))]
     still = [one.name for one in components(run) if (one.legs[0] == one.legs[0].flat[0]).all()]

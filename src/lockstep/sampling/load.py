@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from os import PathLike
+from typing import Any
 
 import jax
 
+from lockstep.parameters.names import restored
 from lockstep.results.run import Run
 from lockstep.storage.directory import NAME, WARMUP, changes_in
 from lockstep.storage.errors import DamagedError, NoRunError
@@ -52,4 +54,13 @@ def load(directory: str | PathLike[str]) -> Run:
         found.totals.failure,
         found.record.about.get("began"),
         found.until,
+        shown_in(found),
     )
+
+
+def shown_in(found: Any) -> Any:
+    """How the positions of a run are shown, as its directory says; None: as they are."""
+    try:
+        return restored(found.record.about.get("shown"))
+    except ValueError as error:
+        raise DamagedError(f"{found.directory / NAME} is no description of a run: {error}") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from os import PathLike
 from typing import Any
 
@@ -23,7 +24,7 @@ from lockstep.storage.directory import changes_in
 
 def sample(
     kernel: Any,
-    initial: Any,
+    initial: Any = None,
     draws: int = 1000,
     chains: int = 4,
     seed: int = 0,
@@ -37,6 +38,7 @@ def sample(
     on_error: str = "raise",
     until: Criterion | None = None,
     ahead: int | str = 1,
+    names: Sequence[str] | None = None,
 ) -> Run:
     """Run chains of a kernel and keep their draws.
 
@@ -53,10 +55,11 @@ def sample(
         What `ls.standard`, `ls.penalty`, `ls.exchange`, … return, or any kernel with ``noise``, ``init`` and ``move``.
     initial
         A position for all chains, a function of a random key that draws one, or ``ls.Starts(positions)`` with a
-        leading axis over the chains. Kernels whose mode is not known yet (`ls.subsampled`, `ls.tunamh`, …) search it
-        from here, with several chains from the first one's start. If this is one position, their chains then begin
-        around the mode, each at a normal step of twice the standard deviations there, and ``run.began`` says so;
-        starts that you give for each chain are kept.
+        leading axis over the chains. Kernels of `ls.Parameters` take values by name in each of these places; left out,
+        each of their chains begins at a draw from the prior. Kernels whose mode is not known yet (`ls.subsampled`,
+        `ls.tunamh`, …) search it from here, with several chains from the first one's start. If this is one position,
+        their chains then begin around the mode, each at a normal step of twice the standard deviations there, and
+        ``run.began`` says so; starts that you give for each chain are kept.
     draws
         How many positions of each chain to keep.
     chains
@@ -105,6 +108,9 @@ def sample(
         over its data for all candidates); black boxes are called by the workers of ``executor``, which then makes
         updates of all chains ahead instead of dividing the chains. ``"auto"``: as many as are found to pay. A warm-up
         with ``adapt`` goes one after the other.
+    names
+        Names for the numbers of a position that is one vector, for summaries, reports and files. (`ls.Parameters` has
+        names, priors and supports.)
 
     Returns
     -------
@@ -125,7 +131,7 @@ def sample(
         warn_of_many_starts(initial, chains)
         task = make_task(
             *(kernel, initial, draws, chains, seed, counted, thin, directory),
-            *(adapt, progress, changed, on_error, until, ahead),
+            *(adapt, progress, changed, on_error, until, ahead, names),
         )
         if is_measured:
             task = with_coupled_warmup(task, initial, executor, progress)
@@ -152,6 +158,7 @@ def finished(task: Task, outcome: Outcome) -> Run:
             failure=outcome.totals.failure or task.learning.failure,
             began=task.began,
             until=None if outcome.until is None else str(outcome.until),
+            shown=task.shown,
         )
     if outcome.error is not None:
         vars(outcome.error)["run"] = run
@@ -167,5 +174,5 @@ def finished(task: Task, outcome: Outcome) -> Run:
     with double_precision():
         compiled = canonical(task.kernel, "kernel")
         bad_in_warmup = outcome.totals.bad_in_warmup + task.learning.bad
-        warn_of_ratios(compiled, run.positions, run.info, task.thin, bad_in_warmup)
+        warn_of_ratios(compiled, run.walked, run.info, task.thin, bad_in_warmup)
     return run

@@ -119,12 +119,14 @@ def bias(
     updates = run.draws * run.thin
     draws = max(FEWEST_DRAWS, updates // (1 + times)) if draws is None else whole(draws, "draws", 2)
     couple = Coupled if kernel.proposal.is_independent or kernel.cannot_meet else MaximallyCoupled
-    last = jax.tree.map(lambda leaf: np.asarray(leaf)[:, -1], run.positions)
+    last = jax.tree.map(lambda leaf: np.asarray(leaf)[:, -1], run.walked)
     seed = (run.seed + 7) % 2**31 if seed is None else whole(seed, "seed", 0, MOST_SEED)
-    task = make_task(couple(kernel, reference), Starts(Pair(last, last)), draws, run.chains, seed, draws // 5)
+    starts = Starts(Pair(last, last), is_walked=True)
+    task = make_task(couple(kernel, reference), starts, draws, run.chains, seed, draws // 5)
     both = completed(task, run_chains(task, progress=False))
     means = _means(functions)
-    ours, theirs, own = (means(positions) for positions in (*both.positions, run.positions))
+    shown = (lambda walked: walked) if run.shown is None else run.shown.all_values
+    ours, theirs, own = (means(positions) for positions in (*map(shown, both.positions), run.positions))
     found = {
         name: Bias(name, *mean_and_error(ours[name] - theirs[name]), mean_and_error(own[name])[1]) for name in ours
     }

@@ -125,7 +125,7 @@ def replicates_of(
     run: Any, kernel: MetropolisHastings, pairs: int = 64, replicates: int = 16
 ) -> tuple[Replicates, Replicates]:
     """A few replicates forward and in reverse, to look at the noise of a kernel's estimator."""
-    places, _ = places_of(run.positions, min(pairs, run.chains * run.draws))
+    places, _ = places_of(run.walked, min(pairs, run.chains * run.draws))
     estimator = kernel.ratio.estimator
     assert estimator is not None  # who calls this has made sure
     return draw_replicates(estimator, kernel.proposal, places, replicates, run.seed)
@@ -136,7 +136,7 @@ def _judged(run: Any, kernel: Any) -> tuple[Kernel, Position]:
     judged = run.kernel if kernel is None else kernel
     if judged is None:
         raise ValueError("run has no kernel (it was loaded from disk); call predict(run, kernel)")
-    positions = run.positions.second if isinstance(run.positions, Pair) else run.positions
+    positions = run.walked.second if isinstance(run.walked, Pair) else run.walked
     judged = adopted(judged, Kernel, "kernel", "a kernel such as ls.naive(estimator, proposal)")
     return (judged.kernels[1] if judged.is_coupling else judged), positions
 

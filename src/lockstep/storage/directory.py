@@ -92,7 +92,7 @@ def read_record(directory: Path) -> Record:
         if isinstance(inner := about.get("point"), dict)
         else None
     )
-    shown = {"kernel": _printable(about.get("kernel")), **texts, "point": point}
+    shown = {"kernel": _printable(about.get("kernel")), **texts, "point": point, "shown": about.get("shown")}
     try:
         changed = found.get("changes", [])
         if found.get("digest of changes", _digest([])) != _digest(changed):

@@ -1,0 +1,80 @@
+"""What is simulated at one of two positions, as a sample of an estimator."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+
+from lockstep.core.parts import part, static
+from lockstep.core.types import Array, Position, Shape
+from lockstep.host.black_box import BlackBox, see_sample
+from lockstep.host.boxes import is_box
+from lockstep.host.callee import Callee
+from lockstep.host.functions import Function, wrapped
+
+
+@part
+class Side:
+    """The summaries of data simulated at one of the two positions, as a sample of an estimator."""
+
+    simulate: Function
+    summaries: Function | None
+    is_candidate: bool = static()
+
+    def __call__(self, noise: Any, position: Position, candidate: Position) -> Array:
+        data = self.simulate(noise, candidate if self.is_candidate else position)
+        return data if self.summaries is None else self.summaries(data)
+
+
+class HostSide:
+    """The same for a black box: one call, or one for all simulations if it is vectorized."""
+
+    def __init__(self, function: Any, summaries: Any, is_candidate: bool, is_vectorized: bool) -> None:
+        self.function, self.summaries = function, summaries
+        self.is_candidate, self.is_vectorized = is_candidate, is_vectorized
+        self.callee = Callee(function)
+        kinds = ["rng", "position", "candidate", *(["count"] if self.callee.takes_count else [])]
+        self.__signature__ = inspect.Signature(
+            [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in kinds]
+        )
+        self.__name__ = repr(self.callee)
+
+    def __call__(self, rng: Any, position: Any, candidate: Any, **keywords: Any) -> Any:
+        theta = candidate if self.is_candidate else position
+        if self.callee.rng_name is None:
+            data = self.function(rng, theta, **keywords)
+        else:
+            data = self.function(theta, **{self.callee.rng_name: rng}, **keywords)
+        if self.summaries is None:
+            return data
+        return np.array([self.summaries(one) for one in data]) if self.is_vectorized else self.summaries(data)
+
+    def calling(self, function: Any) -> HostSide:
+        """The same with another function."""
+        return HostSide(function, self.summaries, self.is_candidate, self.is_vectorized)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, HostSide) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> Any:
+        return self.function, self.summaries, self.is_candidate, self.is_vectorized
+
+
+def side_of(simulate: Any, summaries: Any, is_candidate: bool, shape: Shape, name: str) -> Function:
+    """Simulation and summaries at one of two positions, as a sample of an estimator."""
+    if isinstance(simulate, BlackBox):
+        if simulate.is_batched:
+            raise TypeError(f"simulate of {name} is a batched black box; take vectorized=True instead")
+        given = summaries.callee.function if is_box(summaries) else summaries
+        host = HostSide(simulate.callee.function, given, is_candidate, simulate.is_vectorized)
+        box = BlackBox(Callee(host), simulate.is_vectorized)
+        see_sample(box, shape)
+        return Function(box, f"simulate of {name}")
+    inner = wrapped(Function, simulate, f"simulate of {name}")
+    summarize = None if summaries is None else wrapped(Function, summaries, f"summaries of {name}")
+    return Function(Side(inner, summarize, is_candidate), f"simulate of {name}")
