@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import jax
 import jax.numpy as jnp
 import jax.random as jr
@@ -139,3 +141,22 @@ def test_corrected_moves_at_most_half_as_much_as_plug_in(task):
     naive, corrected = (moved(kernel(rule)) for rule in (ls.naive, ls.corrected))
     assert naive.max() > 0.03, naive
     assert corrected.max() < naive.max() / 2, (naive, corrected)
+
+
+def test_influenza_in_twenty_lines_compiled_by_changing_the_import():
+    """The example is short, and the same program with JAX's functions draws the same, but for rounding."""
+    source = (Path(__file__).parents[2] / "examples" / "influenza.py").read_text(encoding="utf-8")
+    assert sum(bool(line.strip()) for line in source.splitlines()) - 1 <= 20  # the docstring aside
+    short = source.replace("draws=500, warmup=500, adapt=True", "draws=20, chains=2")
+    assert short != source
+    compiled = short.replace("import numpy as np", "import jax.numpy as np")
+    compiled = compiled.replace("simulate = ls.blackbox(simulate, vectorized=True)\n", "")
+    runs = []
+    for program in (short, compiled):
+        names = {}
+        exec(program, names)
+        runs.append(names["run"].positions)
+    for name in ("beta", "gamma", "spread"):
+        # in_bed is single precision where JAX makes it
+        np.testing.assert_allclose(runs[1][name], runs[0][name], rtol=1e-4)
+    assert min(runs[0]["spread"].min(), runs[0]["beta"].min()) > 0
