@@ -34,6 +34,7 @@ def test_cumulants_and_the_unbiased_density(shrinkage):
         noise = one.noise(jr.key(1), here, (MANY,))
         found = jax.jit(jax.vmap(lambda n: one(n, here, here)))(noise)
         density = jax.jit(jax.vmap(lambda n: one.evaluation(n, here)))(noise)
+        found = jax.tree.map(np.asarray, found)
     covariance = FACTOR @ FACTOR.T
     shrunk = (1 - shrinkage) * covariance + shrinkage * np.diag(np.diag(covariance))
     truth = -0.5 * (np.linalg.slogdet(shrunk)[1] + (SEEN - MEAN) @ np.linalg.solve(shrunk, SEEN - MEAN))
