@@ -146,7 +146,7 @@ def test_corrected_moves_at_most_half_as_much_as_plug_in(task):
 
 def test_influenza_in_twenty_lines_compiled_by_changing_the_import():
     """The example is short, and the same program with JAX's functions draws the same, but for rounding."""
-    source = (Path(__file__).parents[2] / "examples" / "influenza.py").read_text(encoding="utf-8")
+    source = (Path(__file__).parents[2] / "examples" / "influenza_synthetic.py").read_text(encoding="utf-8")
     assert sum(bool(line.strip()) for line in source.splitlines()) - 1 <= 20  # the docstring aside
     short = source.replace("draws=500, warmup=500, adapt=True", "draws=20, chains=2")
     assert short != source
