@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from scipy.special import ndtri
@@ -49,7 +50,6 @@ def coupled(case: Any, noise: np.ndarray) -> Any:
     """The pair of a case and its exact chain; ``noise``: many estimates minus D, in units of their scale."""
     places = (np.arange(POINTS) + 0.5) / POINTS
     known = noise[np.isfinite(noise)]
-    exact = Scored(
-        case.estimator, case.target.difference, case.scale, jnp.asarray(np.quantile(known, places)), ndtri(places)
-    )
+    difference, scale = jax.tree_util.Partial(case.target.difference), jax.tree_util.Partial(case.scale)
+    exact = Scored(case.estimator, difference, scale, np.quantile(known, places), ndtri(places))
     return ls.Coupled(ls.penalty(exact, case.target.proposal), case.kernel)

@@ -100,6 +100,7 @@ def test_ten_of_the_zoo(name):
     check_advice(case, run, updates=20_000, separations=100, calls=6000)
 
 
+@pytest.mark.study
 def test_the_truth_is_what_a_coupled_pair_measures():
     """Decisions integrated at exact draws, and along the path of `ls.Coupled` with the exact chain."""
     case = zoo.fast_case("exponential")
