@@ -1,4 +1,4 @@
-"""The coupled truth by `ls.Coupled` itself: the exact penalty chain on the normal score of a kernel's own noise.
+"""The coupled truth by `ls.Shadowed`: the exact penalty chain on the normal score of a kernel's own noise.
 
 The score of an estimate comes from a table of the law of its noise, which is one law up to its scale. What the pair
 measures along its path is what `coupled_truth` computes at exact draws.
@@ -52,4 +52,4 @@ def coupled(case: Any, noise: np.ndarray) -> Any:
     known = noise[np.isfinite(noise)]
     difference, scale = jax.tree_util.Partial(case.target.difference), jax.tree_util.Partial(case.scale)
     exact = Scored(case.estimator, difference, scale, np.quantile(known, places), ndtri(places))
-    return ls.Coupled(ls.penalty(exact, case.target.proposal), case.kernel)
+    return ls.Shadowed(ls.penalty(exact, case.target.proposal), case.kernel)

@@ -102,7 +102,7 @@ def test_ten_of_the_zoo(name):
 
 @pytest.mark.study
 def test_the_truth_is_what_a_coupled_pair_measures():
-    """Decisions integrated at exact draws, and along the path of `ls.Coupled` with the exact chain."""
+    """Decisions integrated at exact draws, and along the path of an exact chain that the kernel shadows."""
     case = zoo.fast_case("exponential")
     check_coupled(case, draws=10_000, most=2**16)
 
