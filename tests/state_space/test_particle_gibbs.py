@@ -53,9 +53,9 @@ def posterior(theta: int, data=DATA) -> np.ndarray:
 
 
 def cells(weights: np.ndarray) -> list[tuple[float, float]]:
-    """A uniform number in the share of each particle, and its probability."""
+    """A uniform number near the end of each particle's share, where other shares would begin, and its probability."""
     cuts = np.concatenate([[0.0], np.cumsum(weights) / weights.sum()])
-    return [((a + b) / 2, b - a) for a, b in itertools.pairwise(cuts) if b > a]
+    return [(a + 0.97 * (b - a), b - a) for a, b in itertools.pairwise(cuts) if b > a]
 
 
 def matrix(made: ConditionalFilter, theta: int) -> np.ndarray:
