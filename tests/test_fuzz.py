@@ -511,7 +511,7 @@ NOT_TRIED = {
         *(ls.Interrupted, ls.RunDirectoryError, ls.LockstepWarning, ls.perfect.PerfectSimulationError),
     ),
     "for classes of a user's own, as they are written": (ls.part, ls.static),
-    "whose bad arguments have a file of their own, state_space/test_bad_input.py": (
+    "whose bad arguments have a file of their own, state_space/test_bad_filters.py": (
         *(ls.models.StateSpace, ls.particle_marginal, ls.particle_gibbs, ls.interop.particles),
     ),
     "a formula in compiled loops, which answers bad numbers with -1": (

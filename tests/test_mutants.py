@@ -583,7 +583,10 @@ FAULTS = {
     ("separation/trust.py", "separation/test_precise.py::test_lumps_are_seen_and_smooth_laws_are_not"): [
         ("sizes = (half * seen - 1) / (half - 1)", "sizes = seen"),
     ],
-    ("state_space/filter.py", "state_space/test_unbiased.py::test_estimates_are_unbiased[both-systematic-0.8]"): [
+    (
+        "state_space/filter.py",
+        "state_space/test_unbiased_filters.py::test_estimates_are_unbiased[both-systematic-0.8]",
+    ): [
         ("log_left - ahead)[chosen]", "log_left + ahead)[chosen]"),
         ("ahead - highest - xp.log(share)", "ahead - highest"),
         ("xp.log(cloud.weights / xp.sum(cloud.weights))", "xp.log(cloud.weights)"),
@@ -593,18 +596,21 @@ FAULTS = {
         ("            return moved, extra\n", "            return moved, 0.0 * extra\n"),
         ("cloud._replace(states=states, ancestors=chosen)", "cloud._replace(ancestors=chosen)"),
     ],
-    ("state_space/filter.py", "state_space/test_unbiased.py::test_missing_observations_have_no_weight[1-both]"): [
+    (
+        "state_space/filter.py",
+        "state_space/test_unbiased_filters.py::test_missing_observations_have_no_weight[1-both]",
+    ): [
         ("return moved, xp.where(is_missing, 0.0, extra)", "return moved, extra"),
         ("return self.unless_missing(found, index)", "return found"),
         ("log_weights + self.unless_missing(density, index)", "log_weights + density"),
     ],
     (
         "state_space/filter.py",
-        "state_space/test_unbiased.py::test_several_transitions_between_observations[bootstrap]",
+        "state_space/test_unbiased_filters.py::test_several_transitions_between_observations[bootstrap]",
     ): [
         ("series.time(index - 1) + 1 if", "series.time(index - 1) if"),
     ],
-    ("state_space/filter.py", "state_space/test_unbiased.py::test_sorted_particles_are_unbiased[bootstrap]"): [
+    ("state_space/filter.py", "state_space/test_unbiased_filters.py::test_sorted_particles_are_unbiased[bootstrap]"): [
         ("chosen if order is None else order[chosen]", "chosen"),
     ],
     ("state_space/resampling.py", "state_space/test_particle_marginal.py::test_ancestors"): [

@@ -84,3 +84,9 @@ def test_tests_live_in_the_same_rooms():
     tests = Path(__file__).parent
     rooms = {path.parent.name for path in tests.glob("*/test_*.py")}
     assert rooms <= {*ROOMS, "documents", "command_line"}
+
+
+def test_no_two_files_of_tests_share_a_name():
+    """Modules of tests are imported by their names alone: with two of one name no session begins."""
+    names = [path.name for path in Path(__file__).parent.rglob("test_*.py")]
+    assert sorted(names) == sorted(set(names))

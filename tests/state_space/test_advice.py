@@ -4,7 +4,7 @@ import jax.random as jr
 import numpy as np
 import pytest
 from linear_normal import THETA, log_prior, model
-from test_bad_input import WALK, Numpy
+from test_bad_filters import WALK, Numpy
 
 import lockstep as ls
 from lockstep.advice.particles import ParticleOption, _options

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pytest
-from test_unbiased import DATA, FIRST, LOG_DENSITY, NEXT, POINTS, draw, initial, log_observation
+from test_unbiased_filters import DATA, FIRST, LOG_DENSITY, NEXT, POINTS, draw, initial, log_observation
 
 import lockstep as ls
 from lockstep.core.precision import double_precision

@@ -5,8 +5,8 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 from linear_normal import THETA, kalman, log_prior, model
-from test_bad_input import WALK, Numpy
-from test_unbiased import DATA as SYMBOLS, FIRST, LOG_DENSITY, NEXT, draw, initial, log_observation, transition
+from test_bad_filters import WALK, Numpy
+from test_unbiased_filters import DATA as SYMBOLS, FIRST, LOG_DENSITY, NEXT, draw, initial, log_observation, transition
 
 import lockstep as ls
 from lockstep.core.precision import double_precision
