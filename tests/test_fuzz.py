@@ -109,6 +109,8 @@ FINITE = ls.standard(lambda state: jnp.log(jnp.array([1 / 3, 2 / 3]))[state], ls
 PAIRS = {"kernel": STANDARD, "initial": 0.0, "seed": 0, "most": 200, "progress": False}
 RUN = {"initial": 0.0, "draws": 2, "chains": 1, "seed": 0, "warmup": 0, "thin": 1, "progress": False}
 
+VALUES = np.array([0, 1, 0, 1])
+
 # Good arguments of each; what takes no time is tried in every test run, the rest in the study.
 QUICK = {
     ls.standard: {"log_density": log_density, "proposal": WALK},
@@ -178,7 +180,10 @@ QUICK = {
     ls.subsampling.robust: {"features": lambda row: row["x"], "degrees": 4.0, "scale": 1.0},
     ls.models.Ising: {"shape": (3, 3), "periodic": False, "field": 0.0, "limit": 64},
     ls.models.Potts: {"shape": (3, 3), "colours": 3, "periodic": False, "sweeps": None, "limit": 64},
-    ls.models.ERGM: {"terms": ["edges"], "graph": None, "nodes": 4, "directed": False, "toggles": 10},
+    ls.models.ERGM: {
+        **{"terms": ["edges"], "graph": None, "nodes": 4, "directed": False, "toggles": 10, "edges": None},
+        **{"attributes": None, "missing": None, "fixed": None, "max_degree": None},
+    },
     ls.models.ConwayMaxwellPoisson: {"design": np.ones((4, 1))},
     ls.check.stationary: {"matrix": MATRIX},
     ls.check.stationarity_error: {"matrix": MATRIX, "weights": [1 / 3, 2 / 3]},
@@ -193,7 +198,19 @@ QUICK = {
     ls.models.terms.gwdegree: {"decay": 0.5},
     ls.models.terms.gwodegree: {"decay": 0.5},
     ls.models.terms.gwidegree: {"decay": 0.5},
-    ls.models.terms.homophily: {"values": np.array([0, 1, 0, 1])},
+    ls.models.terms.nodematch: {"values": VALUES, "by_category": False},
+    ls.models.terms.nodecov: {"values": VALUES},
+    ls.models.terms.nodeocov: {"values": VALUES},
+    ls.models.terms.nodeicov: {"values": VALUES},
+    ls.models.terms.nodefactor: {"values": VALUES},
+    ls.models.terms.nodeofactor: {"values": VALUES},
+    ls.models.terms.nodeifactor: {"values": VALUES},
+    ls.models.terms.absdiff: {"values": VALUES},
+    ls.models.terms.edgecov: {"matrix": np.zeros((4, 4)), "name": None},
+    ls.models.terms.degree: {"k": 2},
+    ls.models.terms.out_degree: {"k": 2},
+    ls.models.terms.in_degree: {"k": 2},
+    ls.models.terms.gwdsp: {"decay": 0.5},
     ls.ratios.Exactly: {"log_density": log_density},
     ls.ratios.Noisily: {"log_estimate": lambda key, theta: 0.0, "draw": None},
 }
@@ -447,6 +464,12 @@ SLOW = {
     ls.separation.distance: {"run": Later(coupled_run), "order": 1.0},
     ls.compare: {"runs": Later(lambda: [good_run()])},
     ls.separation.bias: {"run": Later(good_run), "functions": None, "times": 2, "draws": 100, "seed": 0},
+    ls.models.goodness_of_fit: {
+        "model": ls.models.ERGM(["edges"], np.zeros((4, 4)), toggles=10),
+        "run": np.zeros((2, 1)),
+        "simulations": 2,
+        "seed": 0,
+    },
     ls.perfect.propp_wilson: {
         "key": jr.key(0),
         "kernel": FINITE,
@@ -497,7 +520,7 @@ NOT_TRIED = {
     "a support as it is": (ls.real, ls.positive),
     "made by the package, for users to read": (
         *(ls.Run, ls.Sweep, ls.Info, ls.State, ls.Noise, ls.check.Finding, ls.perfect.PerfectDraw),
-        *(ls.interop.RowModel, ls.interop.DensityModel, ls.models.terms.Term),
+        *(ls.interop.RowModel, ls.interop.DensityModel, ls.models.terms.Term, ls.models.GoodnessOfFit),
         *(ls.subsampling.Diagnosis, ls.subsampling.Mode, ls.subsampling.Taylor),
         *(ls.separation.Bias, ls.separation.Biases, ls.separation.FirstPassage, ls.separation.Separation),
         *(ls.separation.Prediction, ls.separation.RulePrediction, ls.separation.Distance, ls.Comparison),

@@ -18,7 +18,7 @@ GROUPS = np.array([0, 1, 0, 1, 1])
 CASES = {
     "4 nodes, every term": (
         ERGM(
-            ["edges", "stars(2)", "stars(3)", "triangles", "gwesp(0.5)", "gwdegree(0.7)", terms.homophily(GROUPS[:4])],
+            ["edges", "stars(2)", "stars(3)", "triangles", "gwesp(0.5)", "gwdegree(0.7)", terms.nodematch(GROUPS[:4])],
             nodes=4,
             toggles=400,
         ),
@@ -32,7 +32,7 @@ CASES = {
         ERGM(
             [
                 *("edges", "mutual", "out_stars(2)", "in_stars(2)", "triangles", "gwesp(0.5)"),
-                *("gwodegree(0.4)", "gwidegree(0.6)", terms.homophily(GROUPS[:4])),
+                *("gwodegree(0.4)", "gwidegree(0.6)", terms.nodematch(GROUPS[:4])),
             ],
             nodes=4,
             directed=True,
@@ -112,9 +112,31 @@ def test_graphs_come_from_networkx_or_as_matrices():
     from_matrix = ERGM(["edges", "stars(2)", "triangles"], networkx.to_numpy_array(graph))
     assert from_graph.statistic(graph).tolist() == from_matrix.statistic(from_graph.data).tolist() == [20, 47, 3]
     assert ERGM(["edges", "stars(2)", "triangles"]).statistic(graph).tolist() == [20, 47, 3]
-    karate = ERGM(["edges", "homophily(club)"], networkx.karate_club_graph())
+    karate = ERGM(["edges", "nodematch(club)"], networkx.karate_club_graph())
     assert karate.statistic(karate.data).tolist() == [78, 67]
     assert ERGM(["edges"], networkx.path_graph(4, networkx.DiGraph)).is_directed
+
+
+def test_graphs_come_as_lists_of_ties_with_attributes():
+    """The same graph four ways, with labels; a node without ties is kept."""
+    graph = networkx.florentine_families_graph()
+    graph.add_node("Pucci")
+    wealth = {family: number for number, family in enumerate(graph)}
+    networkx.set_node_attributes(graph, wealth, "wealth")
+    names = ["edges", "nodecov(wealth)", "degree(0)"]
+    ties, labels = list(graph.edges()), list(graph)
+    models = [
+        ERGM(names, graph),
+        ERGM(names, edges=ties, nodes=labels, attributes={"wealth": wealth}),
+        ERGM(names, edges=np.array(ties), nodes=np.array(labels), attributes={"wealth": list(wealth.values())}),
+        ERGM(names, networkx.to_numpy_array(graph), attributes={"wealth": list(wealth.values())}),
+    ]
+    found = [model.statistic(model.data).tolist() for model in models]
+    assert found[0][0] == 20 and found[0][2] == 1 and all(one == found[0] for one in found)
+    directed = ERGM(["edges", "mutual"], edges=[(3, 1), (1, 3), (3, 5)], directed=True)
+    assert directed.nodes == 3 and directed.statistic(directed.data).tolist() == [3, 1]
+    theta = dict(zip(models[0].names, [-1.0, 0.1, 0.2], strict=True))
+    assert models[0].log_likelihood(theta, graph) == models[0].log_likelihood([-1.0, 0.1, 0.2], graph)
 
 
 def test_simulations_start_from_the_graph_and_keep_its_kind():

@@ -8,8 +8,19 @@ its relatives. Those that simulate by a chain also take a ``start``: ``simulate(
 from lockstep.models import leaps, terms
 from lockstep.models.conway_maxwell_poisson import ConwayMaxwellPoisson
 from lockstep.models.ergm import ERGM
+from lockstep.models.goodness import GoodnessOfFit, goodness_of_fit
 from lockstep.models.ising import Ising
 from lockstep.models.potts import Potts
 from lockstep.state_space.model import StateSpace
 
-__all__ = ["ERGM", "ConwayMaxwellPoisson", "Ising", "Potts", "StateSpace", "leaps", "terms"]
+__all__ = [
+    "ERGM",
+    "ConwayMaxwellPoisson",
+    "GoodnessOfFit",
+    "Ising",
+    "Potts",
+    "StateSpace",
+    "goodness_of_fit",
+    "leaps",
+    "terms",
+]

@@ -1,98 +1,201 @@
-"""The statistics of exponential random graphs: each a number of things in a graph, and a code for compiled toggling."""
+"""The vocabulary of exponential random graphs: what the statistic of an `ERGM` counts.
+
+In a directed graph a shared partner of a pair (i, j) is a node k with i → k → j. Values of nodes are an attribute by
+its name, or a vector with one for each node.
+"""
 
 from __future__ import annotations
 
 import math
-import re
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 
-from lockstep.core.arguments import is_array, is_number
-from lockstep.core.types import Array
+from lockstep.core.arguments import flag, is_array, is_number
+from lockstep.models.families import (
+    CYCLIC,
+    DIFFERENCE,
+    DYADWISE,
+    EDGES,
+    EDGEWISE,
+    IN_DEGREE,
+    MATCH,
+    MATRIX,
+    MUTUAL,
+    OUT_DEGREE,
+    SUM,
+    TRANSITIVE,
+    TRIANGLES,
+    TWO_PATHS,
+    Term,
+)
 
 __all__ = [
     "Term",
+    "absdiff",
+    "ctriple",
+    "degree",
+    "edgecov",
     "edges",
     "gwdegree",
+    "gwdsp",
     "gwesp",
     "gwidegree",
     "gwodegree",
-    "homophily",
+    "in_degree",
     "in_stars",
     "mutual",
+    "nodecov",
+    "nodefactor",
+    "nodeicov",
+    "nodeifactor",
+    "nodematch",
+    "nodeocov",
+    "nodeofactor",
+    "out_degree",
     "out_stars",
     "stars",
     "triangles",
+    "ttriple",
+    "two_paths",
 ]
 
-# Codes of the changes in `lockstep.models.toggles`.
-EDGES, MUTUAL, OUT_STARS, IN_STARS, TRIANGLES, SHARED, OUT_DEGREE, IN_DEGREE, HOMOPHILY = range(9)
+ONLY_DIRECTED = {
+    *("mutual", "nodeocov", "nodeicov", "nodeofactor", "nodeifactor", "out_degree", "in_degree", "out_stars"),
+    *("in_stars", "gwodegree", "gwidegree", "ttriple", "ctriple"),
+}  # fmt: skip
+ONLY_UNDIRECTED = {"degree", "stars", "gwdegree"}
 
 
-class Term(NamedTuple):
-    """A term: its name, its code, its number (k of stars, the decay of weighted terms), and the nodes' values."""
-
-    name: str
-    code: int
-    number: float = 0.0
-    values: Any = None
-
-    def __call__(self, x: Array, is_directed: bool) -> Array:
-        """The statistic of an adjacency matrix of floats."""
-        if self.code == EDGES:
-            return x.sum() / (1 if is_directed else 2)
-        if self.code == MUTUAL:
-            return (x * x.T).sum() / 2
-        if self.code in (OUT_STARS, IN_STARS):
-            return _choose(x.sum(axis=1 if self.code == OUT_STARS else 0), int(self.number)).sum()
-        if self.code == TRIANGLES:
-            cycles = jnp.trace(x @ x @ x)
-            return cycles / 6 if not is_directed else cycles / 3 + (x * (x @ x)).sum()
-        if self.code == SHARED:
-            return (x * _weighted(x @ x, self.number)).sum() / (1 if is_directed else 2)
-        if self.code in (OUT_DEGREE, IN_DEGREE):
-            return _weighted(x.sum(axis=1 if self.code == OUT_DEGREE else 0), self.number).sum()
-        is_same = self.values[:, None] == self.values[None, :]
-        return (x * is_same).sum() / (1 if is_directed else 2)
-
-
-def _choose(n: Array, k: int) -> Array:
-    product = jnp.ones_like(n)
-    for i in range(k):
-        product = product * (n - i)
-    return product / math.factorial(k)
-
-
-def _weighted(count: Array, decay: float) -> Array:
-    """``e^α (1 - (1 - e^{-α})^count)``: each further one counts for less."""
-    return np.exp(decay) * (1 - (1 - np.exp(-decay)) ** count)
-
-
+# --- ties, each with a weight -----------------------------------------------------------------------------------------
 def edges() -> Term:
-    """The number of edges."""
+    """The number of ties."""
     return Term("edges", EDGES)
 
 
-def mutual() -> Term:
-    """The number of pairs with edges both ways, of a directed graph."""
-    return Term("mutual", MUTUAL)
+def nodecov(values: Any) -> Term:
+    """The sum over ties of the values of both nodes: a covariate's main effect."""
+    return _covariate("nodecov", values, 1, 1)
+
+
+def nodeocov(values: Any) -> Term:
+    """The sum over ties of the sender's value, in a directed graph."""
+    return _covariate("nodeocov", values, 1, 0)
+
+
+def nodeicov(values: Any) -> Term:
+    """The sum over ties of the receiver's value, in a directed graph."""
+    return _covariate("nodeicov", values, 0, 1)
+
+
+def nodefactor(values: Any) -> Term:
+    """For each category but the first: how often a node of it is at an end of a tie."""
+    return _factor("nodefactor", values, 1, 1)
+
+
+def nodeofactor(values: Any) -> Term:
+    """For each category but the first: the number of ties that its nodes send, in a directed graph."""
+    return _factor("nodeofactor", values, 1, 0)
+
+
+def nodeifactor(values: Any) -> Term:
+    """For each category but the first: the number of ties that its nodes receive, in a directed graph."""
+    return _factor("nodeifactor", values, 0, 1)
+
+
+def nodematch(values: Any, by_category: bool = False) -> Term:
+    """The number of ties between nodes of equal value (homophily); ``by_category``: one number for each category."""
+    flag(by_category, "by_category of nodematch")
+    name = _named("nodematch", values)
+
+    def bind(held: Any) -> list[Term]:
+        levels, category = np.unique(held, return_inverse=True)
+        number = category.astype(float)
+        if not by_category:
+            return [Term(name, MATCH, values=np.stack([number, number]))]
+        # What is not a number equals nothing: the other categories match nobody.
+        alone = [np.where(category == c, number, np.nan) for c in range(len(levels))]
+        return [
+            Term(_at_level(name, level), MATCH, values=np.stack([one, one]))
+            for level, one in zip(levels, alone, strict=True)
+        ]
+
+    return Term(name, MATCH, values=values, bind=bind)
+
+
+def absdiff(values: Any) -> Term:
+    """The sum over ties of the absolute difference of the two nodes' values."""
+    name = _named("absdiff", values)
+
+    def bind(held: Any) -> list[Term]:
+        number = _numbers(held, name)
+        return [Term(name, DIFFERENCE, values=np.stack([number, number]))]
+
+    return Term(name, DIFFERENCE, values=values, bind=bind)
+
+
+def edgecov(matrix: Any, name: str | None = None) -> Term:
+    """The sum over ties of the entries of a matrix (or a networkx graph: ties that are ties there too)."""
+    name = "edgecov" if name is None else f"edgecov({name})"
+    return Term(name, MATRIX, values=matrix, bind=lambda held: [Term(name, MATRIX, values=held)])
+
+
+# --- degrees ----------------------------------------------------------------------------------------------------------
+def degree(k: int) -> Term:
+    """The number of nodes with k ties; ``degree(0)`` counts isolated ones."""
+    return Term(f"degree({_whole(k, 'degree', 0)})", OUT_DEGREE, partial(_equal, k))
+
+
+def out_degree(k: int) -> Term:
+    """The number of nodes that k ties leave, in a directed graph."""
+    return Term(f"out_degree({_whole(k, 'out_degree', 0)})", OUT_DEGREE, partial(_equal, k))
+
+
+def in_degree(k: int) -> Term:
+    """The number of nodes that k ties enter, in a directed graph."""
+    return Term(f"in_degree({_whole(k, 'in_degree', 0)})", IN_DEGREE, partial(_equal, k))
 
 
 def stars(k: int) -> Term:
     """The number of k-stars: a node and k of its neighbours."""
-    return Term(f"stars({_whole(k)})", OUT_STARS, k)
+    return Term(f"stars({_whole(k, 'stars', 2)})", OUT_DEGREE, partial(_chosen, k))
 
 
 def out_stars(k: int) -> Term:
-    """The number of stars of k edges that leave a node, of a directed graph."""
-    return Term(f"out_stars({_whole(k)})", OUT_STARS, k)
+    """The number of stars of k ties that leave a node, in a directed graph."""
+    return Term(f"out_stars({_whole(k, 'out_stars', 2)})", OUT_DEGREE, partial(_chosen, k))
 
 
 def in_stars(k: int) -> Term:
-    """The number of stars of k edges that enter a node, of a directed graph."""
-    return Term(f"in_stars({_whole(k)})", IN_STARS, k)
+    """The number of stars of k ties that enter a node, in a directed graph."""
+    return Term(f"in_stars({_whole(k, 'in_stars', 2)})", IN_DEGREE, partial(_chosen, k))
+
+
+def gwdegree(decay: float) -> Term:
+    """Geometrically weighted degree: ``e^α Σ_nodes (1 - (1 - e^{-α})^d)``, d the degree."""
+    return Term(f"gwdegree({_decay(decay)})", OUT_DEGREE, partial(_weighted, decay))
+
+
+def gwodegree(decay: float) -> Term:
+    """Geometrically weighted out-degree, in a directed graph."""
+    return Term(f"gwodegree({_decay(decay)})", OUT_DEGREE, partial(_weighted, decay))
+
+
+def gwidegree(decay: float) -> Term:
+    """Geometrically weighted in-degree, in a directed graph."""
+    return Term(f"gwidegree({_decay(decay)})", IN_DEGREE, partial(_weighted, decay))
+
+
+# --- pairs, paths and triangles ---------------------------------------------------------------------------------------
+def mutual() -> Term:
+    """The number of pairs with ties both ways, in a directed graph."""
+    return Term("mutual", MUTUAL)
+
+
+def two_paths() -> Term:
+    """The number of paths of two ties, i – k – j, or i → k → j with i ≠ j in a directed graph."""
+    return Term("two_paths", TWO_PATHS)
 
 
 def triangles() -> Term:
@@ -100,85 +203,91 @@ def triangles() -> Term:
     return Term("triangles", TRIANGLES)
 
 
+def ttriple() -> Term:
+    """The number of transitive triples, i → k → j with i → j, in a directed graph."""
+    return Term("ttriple", TRANSITIVE)
+
+
+def ctriple() -> Term:
+    """The number of cyclic triples, i → j → k → i, in a directed graph."""
+    return Term("ctriple", CYCLIC)
+
+
 def gwesp(decay: float) -> Term:
-    """Geometrically weighted edgewise shared partners: ``e^α Σ_edges (1 - (1 - e^{-α})^s)``, s shared partners.
-
-    In a directed graph a shared partner of i → j is a k with i → k → j.
-    """
-    return Term(f"gwesp({_decay(decay)})", SHARED, decay)
+    """Geometrically weighted edgewise shared partners: ``e^α Σ_ties (1 - (1 - e^{-α})^s)``, s the shared partners."""
+    return Term(f"gwesp({_decay(decay)})", EDGEWISE, partial(_weighted, decay))
 
 
-def gwdegree(decay: float) -> Term:
-    """Geometrically weighted degree: ``e^α Σ_nodes (1 - (1 - e^{-α})^d)``, d the degree."""
-    return Term(f"gwdegree({_decay(decay)})", OUT_DEGREE, decay)
+def gwdsp(decay: float) -> Term:
+    """Geometrically weighted dyadwise shared partners: as `gwesp`, summed over all pairs, tied or not."""
+    return Term(f"gwdsp({_decay(decay)})", DYADWISE, partial(_weighted, decay))
 
 
-def gwodegree(decay: float) -> Term:
-    """Geometrically weighted out-degree, of a directed graph."""
-    return Term(f"gwodegree({_decay(decay)})", OUT_DEGREE, decay)
+# --- functions of degrees and shared partners -------------------------------------------------------------------------
+def _weighted(decay: float, count: Any) -> Any:
+    """``e^α (1 - (1 - e^{-α})^count)``: each further one counts for less."""
+    return np.exp(decay) * (1 - (1 - np.exp(-decay)) ** count)
 
 
-def gwidegree(decay: float) -> Term:
-    """Geometrically weighted in-degree, of a directed graph."""
-    return Term(f"gwidegree({_decay(decay)})", IN_DEGREE, decay)
+def _equal(k: int, count: Any) -> Any:
+    return (count == k) * 1.0
 
 
-def homophily(values: Any) -> Term:
-    """The number of edges between nodes of equal value: of an attribute by name, or of a vector of values."""
-    return Term(f"homophily({values})" if isinstance(values, str) else "homophily", HOMOPHILY, 0.0, values)
+def _chosen(k: int, count: Any) -> Any:
+    """The binomial coefficient of a count over k."""
+    product = count * 1.0
+    for i in range(1, k):
+        product = product * (count - i)
+    return product / math.factorial(k)
 
 
-_BY_NAME = {
-    f.__name__: f
-    for f in (
-        edges,
-        mutual,
-        stars,
-        out_stars,
-        in_stars,
-        triangles,
-        gwesp,
-        gwdegree,
-        gwodegree,
-        gwidegree,
-        homophily,
-    )
-}
-ONLY_DIRECTED = {"mutual", "out_stars", "in_stars", "gwodegree", "gwidegree"}
-ONLY_UNDIRECTED = {"stars", "gwdegree"}
+# --- values of nodes --------------------------------------------------------------------------------------------------
+def _covariate(term: str, values: Any, of_sender: int, of_receiver: int) -> Term:
+    name = _named(term, values)
+
+    def bind(held: Any) -> list[Term]:
+        number = _numbers(held, name)
+        return [Term(name, SUM, values=np.stack([of_sender * number, of_receiver * number]))]
+
+    return Term(name, SUM, values=values, bind=bind)
 
 
-def as_term(term: Any, is_directed: bool) -> Term:
-    """A term, from itself or from its name, such as ``"edges"`` or ``"gwesp(0.5)"``."""
-    if isinstance(term, str):
-        found = re.fullmatch(r"(\w+)(?:\((.*)\))?", term.replace(" ", ""))
-        if not found or found.group(1) not in _BY_NAME:
-            raise ValueError(f"terms of ERGM: {term!r} is none of them; there are {', '.join(_BY_NAME)}")
-        name, argument = found.groups()
-        try:
-            term = _BY_NAME[name](*(() if argument is None else (_number(argument),)))
-        except TypeError:
-            needs = "a number or an attribute, such as gwesp(0.5)" if argument is None else "no argument"
-            raise ValueError(f"terms of ERGM: {term!r} needs {needs}") from None
-    if not isinstance(term, Term):
-        raise TypeError(f"terms of ERGM: {term!r} is no term; give names such as 'edges' or ls.models.terms.gwesp(0.5)")
-    name = term.name.split("(")[0]
-    if name in (ONLY_UNDIRECTED if is_directed else ONLY_DIRECTED):
-        kind = "undirected" if is_directed else "directed"
-        raise ValueError(f"terms of ERGM: {term.name} is for {kind} graphs")
-    return term
+def _factor(term: str, values: Any, of_sender: int, of_receiver: int) -> Term:
+    name = _named(term, values)
+
+    def bind(held: Any) -> list[Term]:
+        levels = np.unique(held)
+        if len(levels) < 2:
+            raise ValueError(f"terms of ERGM: {name} has the one category {levels[0]!r}; a factor needs two")
+        is_level = [(held == level).astype(float) for level in levels[1:]]
+        return [
+            Term(_at_level(name, level), SUM, values=np.stack([of_sender * one, of_receiver * one]))
+            for level, one in zip(levels[1:], is_level, strict=True)
+        ]
+
+    return Term(name, SUM, values=values, bind=bind)
 
 
-def _number(text: str) -> Any:
-    try:
-        return int(text) if re.fullmatch(r"\d+", text) else float(text)
-    except ValueError:
-        return text.strip("'\"")
+def _named(term: str, values: Any) -> str:
+    return f"{term}({values})" if isinstance(values, str) else term
 
 
-def _whole(k: Any) -> int:
-    if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < 2:
-        raise ValueError(f"k of stars is {k!r}; it must be a whole number, at least 2 (1-stars are edges)")
+def _at_level(name: str, level: Any) -> str:
+    return f"{name[:-1]}={level})" if name.endswith(")") else f"{name}({level})"
+
+
+def _numbers(held: np.ndarray, name: str) -> np.ndarray:
+    if held.dtype.kind not in "fiub" or not np.all(np.isfinite(held)):
+        raise ValueError(
+            f"terms of ERGM: the values of {name} are not all finite numbers; they are {held.tolist()[:5]} …"
+        )
+    return held.astype(float)
+
+
+def _whole(k: Any, term: str, least: int) -> int:
+    if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < least:
+        hint = " (1-stars are edges)" if least == 2 else ""
+        raise ValueError(f"k of {term} is {k!r}; it must be a whole number, at least {least}{hint}")
     return int(k)
 
 

@@ -1,179 +1,176 @@
-"""Random graphs by toggling edges, compiled: Metropolis–Hastings with tie–no-tie proposals and change statistics.
+"""Random graphs by toggling ties, compiled: Metropolis–Hastings with tie–no-tie proposals and change statistics.
 
-With probability 1/2 an edge is proposed to go, else any pair of nodes is proposed to change. The neighbours of a node
-are bits of words, so that common neighbours are counted 64 at a time.
+With probability 1/2 a tie is proposed to go, else any pair of nodes is proposed to change. Where only some pairs are
+free to change, both choose among these alone. A tie that would give a node more than it may have is refused.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from lockstep.models.changes import change
 from lockstep.models.compiled import njit, stream, uniform
-from lockstep.models.terms import EDGES, IN_DEGREE, IN_STARS, MUTUAL, OUT_DEGREE, OUT_STARS, SHARED, TRIANGLES
-
-ONE = np.uint64(1)
-ODD, PAIRS, FOURS, BYTES = (
-    np.uint64(word) for word in (0x5555555555555555, 0x3333333333333333, 0x0F0F0F0F0F0F0F0F, 0x0101010101010101)
-)
+from lockstep.models.ties import add, empty, is_full, is_tie, remove, widened
 
 
-@njit
-def bits(word: Any) -> Any:
-    """How many bits of a word are set."""
-    word = word - ((word >> np.uint64(1)) & ODD)
-    word = (word & PAIRS) + ((word >> np.uint64(2)) & PAIRS)
-    word = (word + (word >> np.uint64(4))) & FOURS
-    return np.int64((word * BYTES) >> np.uint64(56))
+class Rules(NamedTuple):
+    """What a chain may do: which pairs are free to change (none listed: all), and the largest degrees."""
+
+    is_directed: Any
+    pairs: Any
+    most_out: Any
+    most_in: Any
 
 
 @njit
-def common(first: Any, second: Any) -> Any:
-    """How many nodes are in both of two sets."""
-    total = 0
-    for n in range(len(first)):
-        total += bits(first[n] & second[n])
-    return total
+def free_pairs(nodes: int, rules: Any) -> Any:
+    """How many pairs are free to change."""
+    if len(rules.pairs):
+        return len(rules.pairs)
+    return nodes * (nodes - 1) // (1 if rules.is_directed else 2)
 
 
 @njit
-def choose(n: int, k: int) -> float:
-    """The binomial coefficient."""
-    product = 1.0
-    for i in range(k):
-        product *= (n - i) / (i + 1)
-    return product
+def proposed(u: float, ties: Any, count: int, nodes: int, rules: Any) -> Any:
+    """The pair that a uniform number proposes to toggle, ``count`` free ties being there."""
+    if count and u < 0.5:
+        n = int(2 * u * count)
+        return ties[n, 0], ties[n, 1]
+    u = 2 * u - 1 if count else u
+    if len(rules.pairs):
+        n = int(u * len(rules.pairs))
+        return rules.pairs[n, 0], rules.pairs[n, 1]
+    n = int(u * nodes * (nodes - 1))
+    i, j = n // (nodes - 1), n % (nodes - 1)
+    if j >= i:
+        j += 1
+    if not rules.is_directed and i > j:
+        i, j = j, i
+    return i, j
 
 
 @njit
-def shared_change(i: int, j: int, is_there: Any, is_directed: bool, power: Any, out: Any, into: Any) -> float:
-    """What the edge i → j adds to the weighted number of shared partners: its own, and those it makes for others."""
-    value = (1 - power[common(out[i], into[j])]) / (1 - power[1])
-    for n in range(out.shape[1]):
-        left = out[i, n] & out[j, n]
-        while left:
-            k = 64 * n + bits((left & (~left + ONE)) - ONE)
-            value += power[common(out[i], into[k]) - is_there]
-            if not is_directed:
-                value += power[common(out[j], into[k]) - is_there]
-            left &= left - ONE
-        left = into[i, n] & into[j, n] if is_directed else np.uint64(0)
-        while left:
-            k = 64 * n + bits((left & (~left + ONE)) - ONE)
-            value += power[common(out[k], into[j]) - is_there]
-            left &= left - ONE
-    return value
+def proposal_ratio(is_there: int, count: int, pairs: int) -> Any:
+    """The probability of proposing the way back over that of the way there."""
+    if is_there:
+        return (0.5 / pairs if count > 1 else 1.0 / pairs) / (0.5 / count + 0.5 / pairs)
+    return (0.5 / (count + 1) + 0.5 / pairs) / (0.5 / pairs if count else 1.0 / pairs)
 
 
 @njit
-def change(
-    i: int, j: int, is_there: Any, is_directed: bool, theta: Any, codes: Any, numbers: Any, powers: Any, is_same: Any,
-    out: Any, into: Any, degree: Any,
-) -> float:  # fmt: skip
-    """What the edge i → j adds to θ·s, in the graph without it.
-
-    Row i of ``out`` holds the nodes to which edges leave i, of ``into`` those from which they enter; ``degree`` has
-    their numbers; ``powers[t, s]`` is (1 - e^{-α})^s of term t.
-    """
-    left, entered = degree[0, i] - is_there, degree[1, j] - is_there
-    total = 0.0
-    for t in range(len(codes)):
-        code, power = codes[t], powers[t]
-        if code == EDGES:
-            value = 1.0
-        elif code == MUTUAL:
-            value = float((out[j, i >> 6] >> np.uint64(i & 63)) & ONE)
-        elif code == OUT_STARS:
-            value = choose(left, numbers[t] - 1) + (0.0 if is_directed else choose(entered, numbers[t] - 1))
-        elif code == IN_STARS:
-            value = choose(entered, numbers[t] - 1)
-        elif code == TRIANGLES:
-            value = float(common(out[i], into[j]))
-            if is_directed:
-                value += common(out[j], into[i]) + common(out[i], out[j]) + common(into[i], into[j])
-        elif code == SHARED:
-            value = shared_change(i, j, is_there, is_directed, power, out, into)
-        elif code == OUT_DEGREE:
-            value = power[left] + (0.0 if is_directed else power[entered])
-        elif code == IN_DEGREE:
-            value = power[entered]
-        else:
-            value = is_same[t, i, j]
-        total += theta[t] * value
-    return total
+def is_allowed(graph: Any, i: int, j: int, rules: Any) -> Any:
+    """Whether a tie i → j may be added."""
+    if not rules.is_directed:
+        return graph.out_degree[i] < rules.most_out and graph.out_degree[j] < rules.most_out
+    return graph.out_degree[i] < rules.most_out and graph.in_degree[j] < rules.most_in
 
 
 @njit
-def put(i: int, j: int, sign: Any, out: Any, into: Any, degree: Any) -> None:
-    """Add the edge i → j, or take it away."""
-    out[i, j >> 6] ^= ONE << np.uint64(j & 63)
-    into[j, i >> 6] ^= ONE << np.uint64(i & 63)
-    degree[0, i] += sign
-    degree[1, j] += sign
-
-
-@njit
-def toggle(
-    words: Any, theta: Any, count: int, x: Any, is_directed: bool, codes: Any, numbers: Any, powers: Any, is_same: Any
-) -> None:
-    """That many proposals to toggle, for each graph of ``x``, in place."""
-    nodes = x.shape[1]
-    pairs = nodes * (nodes - 1)
-    dyads = pairs if is_directed else pairs // 2
-    edge = np.empty((dyads, 2), np.int64)
-    place = np.empty((nodes, nodes), np.int64)
-    for g in range(len(x)):
-        start, edges = stream(words[g], 1), 0
-        out, into = np.zeros((nodes, (nodes + 63) // 64), np.uint64), np.zeros((nodes, (nodes + 63) // 64), np.uint64)
-        degree = np.zeros((2, nodes), np.int64)
+def read(x: Any, rules: Any, ties: Any, place: Any) -> Any:
+    """A matrix as a graph. The ties that are free to change are listed, and ``place`` knows where."""
+    nodes, is_directed = len(x), rules.is_directed
+    width = 4
+    for i in range(nodes):
+        leaving = 0
+        for j in range(nodes):
+            leaving += x[i, j]
+        width = max(width, 2 * leaving)
+    graph = empty(nodes, width, is_directed)
+    for i in range(nodes):
+        for j in range(0 if is_directed else i + 1, nodes):
+            if x[i, j]:
+                while is_full(graph, i, j):
+                    graph = widened(graph, is_directed)
+                add(graph, i, j, is_directed)
+    count = 0
+    for n in range(len(rules.pairs)):
+        i, j = rules.pairs[n, 0], rules.pairs[n, 1]
+        if x[i, j]:
+            ties[count, 0], ties[count, 1], place[i, j] = i, j, count
+            count += 1
+    if not len(rules.pairs):
         for i in range(nodes):
-            for j in range(nodes):
+            for j in range(0 if is_directed else i + 1, nodes):
+                if x[i, j]:
+                    ties[count, 0], ties[count, 1], place[i, j] = i, j, count
+                    count += 1
+    return graph, count
+
+
+@njit
+def toggle(words: Any, theta: Any, toggles: int, x: Any, rules: Any, terms: Any, totals: Any) -> None:
+    """Toggle the ties of each graph of ``x``, in place.
+
+    ``totals[g, r]`` becomes what its statistics have changed by after (r + 1) ``toggles`` proposals.
+    """
+    nodes, is_directed = x.shape[1], rules.is_directed
+    pairs = free_pairs(nodes, rules)
+    ties = np.empty((pairs, 2), np.int32)
+    place = np.empty((nodes, nodes), np.int32)
+    added = np.zeros(len(terms.codes))
+    for g in range(len(x)):
+        start = stream(words[g], 1)
+        graph, count = read(x[g], rules, ties, place)
+        total = np.zeros(len(terms.codes))
+        for step in range(toggles * totals.shape[1]):
+            # PROPOSE a tie that is there, or any pair.
+            i, j = proposed(uniform(start, 2 * step), ties, count, nodes, rules)
+            is_there = is_tie(graph, i, j)
+            sign = 1 - 2 * is_there
+            if is_there or is_allowed(graph, i, j, rules):
+                # RATIO of the two graphs, and of proposing one from the other.
+                change(graph, i, j, is_there, is_directed, terms, added)
+                log_ratio = 0.0
+                for t in range(len(added)):
+                    log_ratio += sign * theta[g, t] * added[t]
+                ratio = math.exp(log_ratio) * proposal_ratio(is_there, count, pairs)
+                # ACCEPT.
+                if uniform(start, 2 * step + 1) < ratio:
+                    total += sign * added
+                    x[g, i, j] = 1 - is_there
+                    if not is_directed:
+                        x[g, j, i] = 1 - is_there
+                    if is_there:
+                        remove(graph, i, j, is_directed)
+                        count -= 1
+                        n = place[i, j]
+                        ties[n, 0], ties[n, 1] = ties[count, 0], ties[count, 1]
+                        place[ties[n, 0], ties[n, 1]] = n
+                    else:
+                        if is_full(graph, i, j):
+                            graph = widened(graph, is_directed)
+                        add(graph, i, j, is_directed)
+                        ties[count, 0], ties[count, 1], place[i, j] = i, j, count
+                        count += 1
+            if (step + 1) % toggles == 0:
+                totals[g, step // toggles] = total
+
+
+@njit
+def count_terms(x: Any, rules: Any, terms: Any, totals: Any) -> None:
+    """What the ties of each graph of ``x`` add to the statistics of the empty graph, one after the other."""
+    added, nodes, is_directed = np.zeros(len(terms.codes)), x.shape[1], rules.is_directed
+    for g in range(len(x)):
+        graph = empty(nodes, 4, is_directed)
+        total = np.zeros(len(terms.codes))
+        for i in range(nodes):
+            for j in range(0 if is_directed else i + 1, nodes):
                 if x[g, i, j]:
-                    put(i, j, 1, out, into, degree)
-                    if is_directed or i < j:
-                        edge[edges, 0], edge[edges, 1], place[i, j] = i, j, edges
-                        edges += 1
-        for step in range(count):
-            # PROPOSE an edge that is there, or any pair.
-            u = uniform(start, 2 * step)
-            if edges and u < 0.5:
-                n = int(2 * u * edges)
-                i, j = edge[n, 0], edge[n, 1]
-            else:
-                n = int(((2 * u - 1) if edges else u) * pairs)
-                i, j = n // (nodes - 1), n % (nodes - 1)
-                if j >= i:
-                    j += 1
-                if not is_directed and i > j:
-                    i, j = j, i
-            is_there = np.int64((out[i, j >> 6] >> np.uint64(j & 63)) & ONE)
-            # RATIO of the two graphs, and of proposing one from the other.
-            log_ratio = change(
-                i, j, is_there, is_directed, theta[g], codes, numbers, powers, is_same, out, into, degree
-            )
-            if is_there:
-                log_ratio = -log_ratio
-                forward = 0.5 / edges + 0.5 / dyads
-                backward = 0.5 / dyads if edges > 1 else 1.0 / dyads
-            else:
-                forward = 0.5 / dyads if edges else 1.0 / dyads
-                backward = 0.5 / (edges + 1) + 0.5 / dyads
-            # ACCEPT.
-            if uniform(start, 2 * step + 1) * forward >= math.exp(log_ratio) * backward:
-                continue
-            put(i, j, 1 - 2 * is_there, out, into, degree)
-            if not is_directed:
-                put(j, i, 1 - 2 * is_there, out, into, degree)
-            x[g, i, j] = 1 - is_there
-            if not is_directed:
-                x[g, j, i] = 1 - is_there
-            if is_there:
-                edges -= 1
-                n = place[i, j]
-                edge[n, 0], edge[n, 1] = edge[edges, 0], edge[edges, 1]
-                place[edge[n, 0], edge[n, 1]] = n
-            else:
-                edge[edges, 0], edge[edges, 1], place[i, j] = i, j, edges
-                edges += 1
+                    change(graph, i, j, 0, is_directed, terms, added)
+                    total += added
+                    if is_full(graph, i, j):
+                        graph = widened(graph, is_directed)
+                    add(graph, i, j, is_directed)
+        totals[g] = total
+
+
+@njit
+def change_table(x: Any, listed: Any, rules: Any, terms: Any, changes: Any) -> None:
+    """What each of the listed pairs would add to the statistics of a graph, if it were a tie."""
+    graph, _ = read(x, rules, np.empty((free_pairs(len(x), rules), 2), np.int32), np.empty(x.shape, np.int32))
+    for n in range(len(listed)):
+        i, j = listed[n, 0], listed[n, 1]
+        change(graph, i, j, is_tie(graph, i, j), rules.is_directed, terms, changes[n])

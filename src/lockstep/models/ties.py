@@ -1,0 +1,126 @@
+"""A graph for compiled loops: lists of neighbours, so that time goes with ties, and a bit for every pair of nodes.
+
+An undirected graph is a directed one whose lists of ties that leave and that enter are the same arrays.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lockstep.models.compiled import njit
+
+ONE = np.uint64(1)
+
+
+class Ties(NamedTuple):
+    """Row i of ``out`` lists the nodes to which ties leave i, of ``into`` those from which they enter i."""
+
+    bits: Any  # bit j of row i: whether there is a tie i → j
+    out: Any
+    into: Any
+    out_degree: Any
+    in_degree: Any
+
+
+@njit
+def empty(nodes: int, width: int, is_directed: bool) -> Any:
+    """A graph without ties, with room for ``width`` of them at every node."""
+    out, out_degree = np.empty((nodes, width), np.int32), np.zeros(nodes, np.int64)
+    into, in_degree = out, out_degree
+    if is_directed:
+        into, in_degree = np.empty((nodes, width), np.int32), np.zeros(nodes, np.int64)
+    return Ties(np.zeros((nodes, (nodes + 63) >> 6), np.uint64), out, into, out_degree, in_degree)
+
+
+@njit
+def widened(graph: Any, is_directed: bool) -> Any:
+    """The same graph with room for twice as many ties at every node."""
+    nodes, width = graph.out.shape
+    out = np.empty((nodes, 2 * width), np.int32)
+    out[:, :width] = graph.out
+    into = out
+    if is_directed:
+        into = np.empty((nodes, 2 * width), np.int32)
+        into[:, :width] = graph.into
+    return Ties(graph.bits, out, into, graph.out_degree, graph.in_degree)
+
+
+@njit
+def is_tie(graph: Any, i: int, j: int) -> Any:
+    """1 if there is a tie i → j, else 0."""
+    return np.int64((graph.bits[i, j >> 6] >> np.uint64(j & 63)) & ONE)
+
+
+@njit
+def is_full(graph: Any, i: int, j: int) -> Any:
+    """Whether there is no room for a tie i → j."""
+    return max(graph.out_degree[i], graph.in_degree[j]) == graph.out.shape[1]
+
+
+@njit
+def add(graph: Any, i: int, j: int, is_directed: bool) -> None:
+    """Put a tie i → j where there is none."""
+    graph.bits[i, j >> 6] |= ONE << np.uint64(j & 63)
+    graph.out[i, graph.out_degree[i]] = j
+    graph.out_degree[i] += 1
+    if not is_directed:
+        graph.bits[j, i >> 6] |= ONE << np.uint64(i & 63)
+    graph.into[j, graph.in_degree[j]] = i
+    graph.in_degree[j] += 1
+
+
+@njit
+def drop(listed: Any, degree: Any, i: int, j: int) -> None:
+    """Take j out of the list of i; the last one takes its place."""
+    place = 0
+    while listed[i, place] != j:
+        place += 1
+    degree[i] -= 1
+    listed[i, place] = listed[i, degree[i]]
+
+
+@njit
+def remove(graph: Any, i: int, j: int, is_directed: bool) -> None:
+    """Take away the tie i → j."""
+    graph.bits[i, j >> 6] &= ~(ONE << np.uint64(j & 63))
+    if not is_directed:
+        graph.bits[j, i >> 6] &= ~(ONE << np.uint64(i & 63))
+    drop(graph.out, graph.out_degree, i, j)
+    drop(graph.into, graph.in_degree, j, i)
+
+
+@njit
+def paths(graph: Any, i: int, j: int) -> Any:
+    """How many k there are with i → k → j."""
+    total = 0
+    if graph.out_degree[i] <= graph.in_degree[j]:
+        for n in range(graph.out_degree[i]):
+            total += is_tie(graph, graph.out[i, n], j)
+    else:
+        for n in range(graph.in_degree[j]):
+            total += is_tie(graph, i, graph.into[j, n])
+    return total
+
+
+@njit
+def common_targets(graph: Any, i: int, j: int) -> Any:
+    """How many k there are with i → k and j → k."""
+    if graph.out_degree[j] < graph.out_degree[i]:
+        i, j = j, i
+    total = 0
+    for n in range(graph.out_degree[i]):
+        total += is_tie(graph, j, graph.out[i, n])
+    return total
+
+
+@njit
+def common_sources(graph: Any, i: int, j: int) -> Any:
+    """How many k there are with k → i and k → j."""
+    if graph.in_degree[j] < graph.in_degree[i]:
+        i, j = j, i
+    total = 0
+    for n in range(graph.in_degree[i]):
+        total += is_tie(graph, graph.into[i, n], j)
+    return total
