@@ -76,7 +76,7 @@ def test_a_thousand_nodes():
     graph = networkx.powerlaw_cluster_graph(1000, 3, 0.3, seed=1)
     groups = np.arange(1000) % 3
     model = ERGM(["edges", "gwesp(0.5)", "nodematch(group)"], graph, attributes={"group": groups})
-    assert model.mixing.toggles < 100 * 499_500 / 10
+    assert 10 * model.mixing.times.max() <= model.mixing.toggles < 100 * 499_500 / 10
     theta = jnp.asarray(model.mixing.theta)
     model.simulate_statistic(jr.key(0), theta, toggles=10)
     began = time.process_time()

@@ -51,7 +51,7 @@ class ERGM(Simulator, Showing):
         graph.
     toggles
         How many toggles to propose for a draw. If left out, ten autocorrelation times of the statistics, measured in a
-        pilot (see `mixing`); without a graph, 100 for each pair of nodes.
+        pilot (see `mixing`), but at least 10,000; without a graph, 100 for each pair of nodes.
     edges
         In place of a graph, its ties as a list of pairs of labels. Nodes without a tie need ``nodes``.
     attributes
@@ -128,7 +128,8 @@ class ERGM(Simulator, Showing):
 
     def named(self, theta: Any) -> dict[str, Any]:
         """A vector of parameters as a dict by the names of the terms, which is a position, too."""
-        return dict(zip(self.names, np.asarray(parameters(theta, len(self.terms), "ERGM"), float), strict=True))
+        parameters(theta, len(self.terms), "ERGM")
+        return dict(zip(self.names, np.asarray(theta, float), strict=True))
 
     @property
     def mixing(self) -> Mixing:
@@ -148,7 +149,9 @@ class ERGM(Simulator, Showing):
     def initial(self, theta: Any = None) -> Any:
         """A position to begin at: ``theta``, or the maximum of the pseudo-likelihood; with ties for missing ones."""
         theta = self.mixing.theta if theta is None else theta
-        theta = theta if isinstance(theta, Mapping) else np.asarray(parameters(theta, len(self.terms), "ERGM"), float)
+        if not isinstance(theta, Mapping):
+            parameters(theta, len(self.terms), "ERGM")
+            theta = np.asarray(theta, float)
         return (
             theta if self.missing is None else {"theta": theta, "missing": np.zeros(len(self.missing.pairs), np.int8)}
         )

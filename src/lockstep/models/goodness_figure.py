@@ -30,7 +30,7 @@ def _shares(axis: Any, panel: Any) -> None:
     observed = panel.observed / max(panel.observed.sum(), 1)
     simulated = panel.simulated / np.maximum(panel.simulated.sum(axis=1, keepdims=True), 1)
     is_joined = np.isfinite(panel.at)
-    place = np.where(is_joined, panel.at, panel.at[is_joined].max(initial=0) + 1.5)
+    place = np.where(is_joined, panel.at, 1.2 * panel.at[is_joined].max(initial=0) + 1)
     low, high = np.quantile(simulated, (0.05, 0.95), axis=0)
     ends = simulated.min(axis=0), simulated.max(axis=0)
     axis.fill_between(place[is_joined], *(end[is_joined] for end in ends), color=ALL, label="simulated, all")

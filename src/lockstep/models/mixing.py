@@ -10,6 +10,7 @@ from lockstep.core.warnings import warn
 from lockstep.models.tie_chain import TieChain
 
 TIMES = 10  # autocorrelation times in a draw
+FEWEST = 10_000  # toggles of a draw, which take a millisecond: elsewhere in the posterior chains may be slower
 RECORDS = 1_000
 ENOUGH = 25  # autocorrelation times in a pilot that can tell them
 MOST = 2 * 10**7  # toggles of a pilot
@@ -91,7 +92,7 @@ def measured(chain: TieChain, x: np.ndarray, theta: np.ndarray) -> Mixing:
     apart = np.abs(series.mean(axis=0)) / np.maximum(series.std(axis=0), 1e-9 * (1 + np.abs(series).max(axis=0)))
     if not is_told or np.any(apart > 8):
         warn(_sentence(theta, interval * RECORDS, is_told))
-    return Mixing(theta, times * interval, int(np.ceil(TIMES * times.max() * interval)))
+    return Mixing(theta, times * interval, max(FEWEST, int(np.ceil(TIMES * times.max() * interval))))
 
 
 def _sentence(theta: np.ndarray, toggles: int, is_told: bool) -> str:

@@ -115,7 +115,7 @@ class Network:
 
     # --- nodes ----------------------------------------------------------------------------------------------------
     def _require_nodes(self, nodes: Any) -> None:
-        count = nodes if not isinstance(nodes, (list, tuple)) else len(nodes)
+        count = len(nodes) if isinstance(nodes, (list, tuple, np.ndarray)) and np.ndim(nodes) else nodes
         if nodes is not None and self.matrix is not None and whole(count, "nodes of ERGM", 2) != self.nodes:
             raise ValueError(f"nodes of ERGM is {count}, but the graph has {self.nodes}; leave nodes out")
 
