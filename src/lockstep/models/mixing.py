@@ -90,7 +90,8 @@ def measured(chain: TieChain, x: np.ndarray, theta: np.ndarray) -> Mixing:
             break
         interval *= 4
     apart = np.abs(series.mean(axis=0)) / np.maximum(series.std(axis=0), 1e-9 * (1 + np.abs(series).max(axis=0)))
-    if not is_told or np.any(apart > 8):
+    is_far = (apart > 8) & (np.abs(series.mean(axis=0)) > np.abs(chain.counted(x[None])[0]))  # more than twice, or gone
+    if not is_told or np.any(is_far):
         warn(_sentence(theta, interval * RECORDS, is_told))
     return Mixing(theta, times * interval, max(FEWEST, int(np.ceil(TIMES * times.max() * interval))))
 
