@@ -112,7 +112,7 @@ class ERGM(Simulator, Showing):
             self.missing = MissingTies(self.data, network.missing, self.is_directed)
         names = [re.sub(r"\W+", "_", name).strip("_") for name in self.names]
         is_shown = self.missing is None and len(set(names)) == len(names)
-        self.shown = names_of(names, "terms of ERGM") if is_shown else None
+        self._shown = names_of(names, "terms of ERGM") if is_shown else None
         self._chains: dict[Any, TieChain] = {}
         self._mixing: Mixing | None = None
 
@@ -120,6 +120,11 @@ class ERGM(Simulator, Showing):
         kind = "directed" if self.is_directed else "undirected"
         nodes = "" if self.nodes is None else f"{self.nodes} nodes, "
         return f"ERGM({' + '.join(self.names)}; {nodes}{kind})"
+
+    @property
+    def shown(self) -> Any:
+        """The parameters by the names of their terms."""
+        return self._shown
 
     @property
     def names(self) -> tuple[str, ...]:
