@@ -285,11 +285,16 @@ def log_surrogate(state):
     return jnp.asarray(LOG_SURROGATE)[state]
 
 
+# A prior, and another order of the states, which a test puts around every ratio.
+LOG_PRIOR, ORDER = np.array([0.3, -1.1, 0.8, 0.0, -0.4]), np.array([2, 0, 4, 1, 3])
+
+
 def screen_law():
-    """The screen's variable in the cells that all log ratios of the surrogate leave."""
+    """The screen's variable in the cells that all log ratios of the surrogate leave, alone and with a prior."""
     with np.errstate(divide="ignore", invalid="ignore"):
         log_q = [np.log(matrix.T / matrix) for matrix in (SYMMETRIC, HASTINGS)]
-    ratios = np.concatenate([(q + LOG_SURROGATE - LOG_SURROGATE[:, None]).ravel() for q in log_q])
+    screens = LOG_SURROGATE, LOG_SURROGATE[ORDER] + LOG_PRIOR
+    ratios = np.concatenate([(q + screen - screen[:, None]).ravel() for q in log_q for screen in screens])
     breaks = np.unique(np.concatenate([[0.0], np.exp(np.minimum(ratios[np.isfinite(ratios)], 0)).round(15), [1.0]]))
     return Law(np.log((breaks[1:] + breaks[:-1]) / 2), np.diff(breaks))
 

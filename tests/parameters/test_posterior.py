@@ -10,7 +10,7 @@ import jax.random as jr
 import numpy as np
 import pytest
 from matrices import errors
-from registry import CASES, LOG_PI, PROPOSALS, STATES
+from registry import CASES, LOG_PI, LOG_PRIOR, ORDER, PROPOSALS, STATES
 from scipy import stats
 
 import lockstep as ls
@@ -18,13 +18,10 @@ from lockstep.core.shown import Placement
 from lockstep.parameters.wrapping import kernel_of_posterior
 from lockstep.ratios.posterior import Posterior
 
-ORDER = np.array([2, 0, 4, 1, 3])  # the value at each state
-LOG_PRIOR = np.array([0.3, -1.1, 0.8, 0.0, -0.4])
-
 
 @ls.part
 class Table(Placement):
-    """Coordinates on a finite space: another order of the states, and a prior."""
+    """Coordinates on a finite space: another order of the states (the value at each of them), and a prior."""
 
     log_prior: np.ndarray
 
