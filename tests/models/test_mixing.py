@@ -91,7 +91,7 @@ def test_a_model_that_runs_away_is_told():
     graph = networkx.gnp_random_graph(20, 0.25, seed=2)
     model = ERGM(["triangles"], graph)
     with pytest.warns(LockstepWarning, match=r"cannot tell how many toggles|nearly empty and nearly full"):
-        _ = model.mixing
+        mixing.measured(model._chain(20), model.data, np.array([1.0]))
 
 
 # --- what a simulator says of itself ----------------------------------------------------------------------------------
@@ -107,12 +107,12 @@ def test_kernels_believe_what_a_simulator_says():
     graph = networkx.florentine_families_graph()
     network = ERGM(["edges"], graph, toggles=200)
     spins = np.ones((3, 3), int)
-    for make in (ls.exchange, ls.bridged_exchange):
-        stopped = kernel_of(network, network.data, make)
+    for make, more in ((ls.exchange, {}), (ls.bridged_exchange, {"bridges": 2})):
+        stopped = kernel_of(network, network.data, make, **more)
         assert stopped.exact_when is None and "toggles that is stopped" in stopped.error
     assert network.posterior(log_prior, ls.RandomWalk(0.3)).exact_when is None
     assert kernel_of(ls.models.Ising((3, 3)), spins).exact_when == "always"
-    assert kernel_of(ls.models.Ising((3, 3)), spins, ls.bridged_exchange).exact_when == (
+    assert kernel_of(ls.models.Ising((3, 3)), spins, ls.bridged_exchange, bridges=2).exact_when == (
         "transition is reversible with respect to the likelihood"
     )
     assert kernel_of(ls.models.Potts((3, 3), 3), spins).exact_when == "always"

@@ -132,7 +132,7 @@ class ERGM(Simulator, Showing):
         return tuple(term.name for term in self.terms)
 
     def named(self, theta: Any) -> dict[str, Any]:
-        """A vector of parameters as a dict by the names of the terms, which is a position, too."""
+        """A vector of parameters as a dict by the names of the terms."""
         parameters(theta, len(self.terms), "ERGM")
         return dict(zip(self.names, np.asarray(theta, float), strict=True))
 
