@@ -151,3 +151,10 @@ def test_a_run_with_missing_ties_resumes(tmp_path):
 
 def log_prior(theta):
     return -0.5 * (theta["edges"] ** 2 + theta["gwesp(0.25)"] ** 2) / 4
+
+
+def test_parameters_by_name_are_shown_by_name():
+    model = ERGM(["edges", "stars(2)"], GRAPH, toggles=50)
+    kernel = model.posterior(lambda theta: -0.5 * (theta["edges"] ** 2 + theta["stars(2)"] ** 2), ls.RandomWalk(0.3))
+    run = ls.sample(kernel, model.named([0.0, 0.0]), draws=20, chains=1, seed=1)
+    assert list(run.summary().table.index) == ["edges", "stars(2)"]

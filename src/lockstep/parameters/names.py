@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
 import numpy as np
 
 from lockstep.core.parts import part, static
@@ -22,7 +23,9 @@ class Names(Shown):
     def values(self, position: Position) -> Position:
         return position
 
-    def named(self, values: Position) -> dict[str, np.ndarray]:
+    def named(self, values: Position) -> dict[str, np.ndarray] | None:
+        if not jax.tree_util.all_leaves([values]):  # a structure has names of its own
+            return None
         array = np.asarray(values)
         if array.ndim < 3:  # one number
             return {self.names[0]: array}
