@@ -51,7 +51,7 @@ def combine(average, position, candidate):
 
 
 def combine_number(average, position, candidate):
-    return difference(position, candidate) + average**3
+    return difference(position, candidate) + average + average**3
 
 
 def consecutive(noise, position, candidate):

@@ -187,8 +187,9 @@ def test_what_is_fitted_first_and_cannot_meet_is_refused_at_once():
 
 
 def test_starts_far_from_a_mode_are_told():
-    law = law_of_start(lambda key: 2 + jr.normal(key, (1,)))
+    kernel = ls.subsampled(None, log_row, DATA, count=100)
+    law = law_of_start(kernel, lambda key: 2 + jr.normal(key, (1,)))
     with double_precision():
-        _, start = fitted_parts(ls.subsampled(None, log_row, DATA, count=100), law, jr.key(0))
+        _, start = fitted_parts(kernel, law, jr.key(0))
         with pytest.warns(ls.LockstepWarning, match="standard deviations from the mode"):
             assert law_after_fit(law, start, jr.key(0)) is law

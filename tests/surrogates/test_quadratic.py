@@ -120,7 +120,7 @@ def test_what_is_no_pilot_run_is_refused():
     with pytest.raises(ValueError, match="too few for the 9 coefficients"):
         few = dataclasses.replace(
             run,
-            positions=run.positions[:, :8],
+            walked=run.walked[:, :8],
             info=run.info._replace(is_accepted=run.info.is_accepted[:, :8], log_ratio=run.info.log_ratio[:, :8]),
         )
         ls.surrogates.quadratic(few)

@@ -60,7 +60,7 @@ def drive(
             end = total if judge is None else judge.next_step(point)
             block, most = next_block(task, point.step, end, cells, pace, is_due)
             programs, block_began = engine.compilations(), time.perf_counter()
-            state, output = advance(engine, kernel, chain_keys, point.state, block, point.thinning, cells)
+            state, output = advance(kernel, chain_keys, point.state, block, point.thinning, cells, engine)
             now = time.perf_counter()
             trial.see(block, state, output.info)
             draws, reached = after(point, block, state, output, task, now - began, failures)
@@ -93,7 +93,7 @@ def next_block(task: Task, start: int, end: int, cells: int, pace: Pace, is_due:
 
 
 def advance(
-    engine: Engine, kernel: Any, chain_keys: Any, state: Any, block: Block, thinning: Thinning, cells: int
+    kernel: Any, chain_keys: Any, state: Any, block: Block, thinning: Thinning, cells: int, engine: Engine
 ) -> tuple[Any, Output]:
     """Take the steps of a block with all chains: states, and an output with leading axes (chains, draws)."""
     state, output = engine.advance(kernel, chain_keys, state, block, thinning, cells)

@@ -90,6 +90,5 @@ def _one(initial: Any, key: Key) -> Position:
     """One position of what a user gave as a start: that of the first chain."""
     if isinstance(initial, Starts):
         return jax.tree.map(lambda leaf: leaf[0], initial.positions)
-    if isinstance(initial, Pair):
-        return initial.first
-    return Function(initial, "initial")(start_keys(key, 1)[0]) if callable(initial) else initial
+    found = Function(initial, "initial")(start_keys(key, 1)[0]) if callable(initial) else initial
+    return found.first if isinstance(found, Pair) else found

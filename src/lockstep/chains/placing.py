@@ -53,8 +53,8 @@ def placed(kernel: Any, initial: Any) -> Any:
 def law_of(kernel: Any) -> Any:
     """The law of the values at which chains begin, if the user did not say."""
     if kernel.shown is None or kernel.shown.draw is None:
-        raise TypeError(
-            "initial is None; say where chains begin (only the kernels of ls.Parameters draw it themselves)"
+        raise ValueError(
+            "initial is None; give a position (only kernels of ls.Parameters draw one from their priors themselves)"
         )
     return kernel.shown.draw
 

@@ -54,7 +54,7 @@ def repeat(kernel: Any, keys: Any, task: Task, step: int, witness: Witness) -> t
         require_alike(thinning.info, engine.no_info(kernel, keys, state), task.directory)
     while now < step:
         block = Block(now, min(step - now, cells * CELL - now % CELL))
-        state, output = advance(engine, kernel, keys, state, block, thinning, cells)
+        state, output = advance(kernel, keys, state, block, thinning, cells, engine)
         _, thinning = thinning.after(output, block.steps)
         info, now = jax.tree.map(lambda leaf: leaf[:, -1], output.info), now + block.steps
     return state, info

@@ -144,6 +144,11 @@ def _uncertain_variance(forward: Replicates) -> str:
     error = uncertainty_of_variance(forward)
     if not error > MOST_UNCERTAIN:
         return ""
+    if error > 1:
+        return (
+            "the variance of an estimate cannot be told from its samples, of which two halves differ by factors (is it "
+            "a function of their average that is flat or has a kink there?)"
+        )
     return f"the samples have heavy tails (all of them together tell their variance only to ±{error:.0%})"
 
 
