@@ -65,7 +65,7 @@ def test_the_compiled_kernel_moves_as_its_matrix_says(case):
     """Frequencies of transitions against the matrix, row by row; one false alarm in a million."""
     kernel = case.make(PROPOSALS["hastings"])
     is_markov = not kernel.is_memory_random
-    sizes = {"draws": 6000, "chains": 8} if is_markov else {"draws": 300, "chains": 300, "warmup": 60}
+    sizes = {"draws": 12_000, "chains": 8} if is_markov else {"draws": 400, "chains": 500, "warmup": 100}
     run = ls.sample(kernel, jax.numpy.array(0), seed=7, **sizes)
     if is_markov:
         counts = transitions(run.positions)
@@ -96,6 +96,6 @@ def row_test(counts, probabilities) -> float:
 @pytest.mark.optimized
 def test_the_frequency_test_can_fail():
     right = transition_matrix(CASES[1].make(PROPOSALS["hastings"]), STATES, CASES[1].law)
-    run = ls.sample(WRONG[0].make(PROPOSALS["hastings"]), jax.numpy.array(0), draws=6000, chains=8, seed=7)
+    run = ls.sample(WRONG[0].make(PROPOSALS["hastings"]), jax.numpy.array(0), draws=12_000, chains=8, seed=7)
     p_values = [row_test(*row) for row in zip(transitions(run.positions), right, strict=True)]
     assert min(p_values) < 1e-6

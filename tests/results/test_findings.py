@@ -1,5 +1,6 @@
 """What a summary tells: numbers with the digits that count, and chains that stick or disagree, with a remedy."""
 
+import dataclasses
 import math
 
 import jax.numpy as jnp
@@ -9,7 +10,7 @@ import pandas
 import pytest
 
 import lockstep as ls
-from lockstep.results.convergence import longest_stays, problems
+from lockstep.results.convergence import longest_stays, problems, stuck
 from lockstep.results.table import number
 
 WALK = ls.RandomWalk(1.0)
@@ -186,3 +187,15 @@ def test_progress_says_compiling_before_anything_is_done(capsys):
     assert said.startswith("sampling: compiling\n") and said.index("compiling") < said.index("traced")
     ls.sample(ls.standard(log_density, WALK), 0.0, draws=70, chains=2, progress=False)
     assert "compiling" not in capsys.readouterr().err
+
+
+def test_a_few_of_many_chains_are_worth_a_finding_and_no_warning():
+    kernel = ls.standard(lambda theta: -0.5 * jnp.sum(theta**2), WALK)
+    run = ls.sample(kernel, np.zeros(1), draws=400, chains=40)
+    assert stuck(run) is None
+    moves = run.info.is_accepted.copy()
+    moves[7, 100:200] = False
+    held = dataclasses.replace(run, info=run.info._replace(is_accepted=moves))
+    assert stuck(held).startswith("chain 7 stood in one state")
+    assert stuck(held, 0.05) is None
+    assert stuck(held, 0.02) is not None

@@ -21,6 +21,8 @@ from lockstep.results.convergence import stuck
 from lockstep.results.run import Run
 from lockstep.storage.directory import changes_in
 
+WORTH_A_WARNING = 0.05  # the share of the chains that stick; the summary tells of a single one
+
 
 def sample(
     kernel: Any,
@@ -168,7 +170,7 @@ def finished(task: Task, outcome: Outcome) -> Run:
     assert run is not None
     if outcome.until is not None and not outcome.until.is_met:
         warn(str(outcome.until))
-    sticks = stuck(run)
+    sticks = stuck(run, WORTH_A_WARNING)
     if sticks is not None and run.acceptance > 0:  # of a run that accepted nothing there is a warning of its own
         warn(sticks)
     with double_precision():
