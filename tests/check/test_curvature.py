@@ -156,7 +156,9 @@ def test_what_cannot_be_tested_is_refused():
     with pytest.raises(ValueError, match="singular"):
         mean_is_zero(np.repeat(np.random.default_rng(0).normal(size=(2, 50, 1)), 2, axis=2), ["a", "b"])
     with pytest.raises(ValueError, match="not finite for mean"):
-        check(log_prior=lambda theta: jnp.sqrt(-1 - theta["mean"] ** 2))
+        check(log_prior=lambda theta: jnp.where(theta["mean"] < 1e9, 0.0, jnp.sqrt(-1 - theta["mean"] ** 2)))
+    with pytest.raises(ValueError, match=r"log_prior is NaN near 100\.0% of the draws"):
+        check(log_prior=lambda theta: jnp.where(theta["mean"] < 1e9, jnp.nan, theta["mean"]))
     with pytest.raises(ValueError, match="does not vanish at the border"):
         check(log_prior=lambda theta: jnp.where(theta["mean"] > 0.2, 0.0, -jnp.inf))
     with pytest.raises(TypeError, match="functions log_likelihood"):

@@ -64,7 +64,9 @@ def curvature(
 
     This is how to see whether inner chains are long enough (``inner=`` of `ls.exchange`); it serves as well for
     `ls.noisy_exchange`, for approximate Bayesian computation, or for draws of other software. That nothing is found
-    does not prove that there is nothing: the test sees what the number of draws lets it see.
+    does not prove that there is nothing: the test sees what the number of draws lets it see. With few effective draws
+    it is too eager: of autoregressions with 2 × 512 draws and correlation 0.95 it called 3 % wrong at a level of 1 %,
+    with 4 × 2,000 draws 1.25 %.
 
     Parameters
     ----------
@@ -218,7 +220,13 @@ def _require_inside(log_prior: Any, vectors: np.ndarray, one: Position) -> None:
     points = vectors.reshape(-1, vectors.shape[-1])
     steps = NEAR * np.diag(points.std(axis=0))
     near = points[:, None] + np.concatenate([steps, -steps])
-    is_outside = np.any(np.asarray(jax.vmap(jax.vmap(lambda v: scalar(shaped(v))))(near)) == -np.inf, axis=1)
+    values = np.asarray(jax.vmap(jax.vmap(lambda v: scalar(shaped(v))))(near))
+    if np.isnan(values).any():
+        raise ValueError(
+            f"log_prior is NaN near {np.isnan(values).any(axis=1).mean():.1%} of the draws; it must be a number, or "
+            f"minus infinity outside its support"
+        )
+    is_outside = np.any(values == -np.inf, axis=1)
     if is_outside.mean() > MOST_NEAR:
         raise ValueError(
             f"log_prior is minus infinity within {NEAR} standard deviations of {is_outside.mean():.1%} of the draws: "
