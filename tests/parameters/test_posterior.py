@@ -215,7 +215,7 @@ def test_names_of_vectors(tmp_path):
         ls.sample(kernel, np.zeros(3), draws=5, names=["slope", "height"])
     with pytest.raises(ValueError, match="the kernel names its own"):
         ls.sample(PARAMETERS.posterior(ls.standard(by_dict, ls.RandomWalk(1.0))), draws=5, names=["a", "b"])
-    with pytest.raises(TypeError, match="initial is None; say where chains begin"):
+    with pytest.raises(ValueError, match="initial is None; give a position"):
         ls.sample(kernel, draws=5)
 
 
