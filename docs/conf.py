@@ -1,6 +1,7 @@
 from importlib.metadata import version as installed_version
 
 from docutils import nodes
+from jupyter_cache import get_cache
 from latex2mathml.converter import convert
 from sphinx.util.parallel import make_chunks
 
@@ -49,6 +50,13 @@ def visit_displaymath(self, node):
 LONGEST = ("tutorial", "prediction", "large-data", "warmup", "howto/coupling", "exactness", "intractable")
 
 
+def begin_cache(app):
+    """Begin the cache of executed pages, before processes that would all begin it at the same time."""
+    folder = app.outdir.parent / ".jupyter_cache"
+    folder.mkdir(parents=True, exist_ok=True)
+    get_cache(folder).db.dispose()
+
+
 def deal_out(app, env, docnames):
     """Processes read pages in rows of neighbours: deal the pages that are executed out to the first row of each."""
     is_executed = {name: "{code-cell}" in env.doc2path(name).read_text(encoding="utf-8") for name in docnames}
@@ -74,6 +82,7 @@ def keep_colons(app, what, name, value, options, lines):
 
 
 def setup(app):
+    app.connect("builder-inited", begin_cache)
     app.connect("env-before-read-docs", deal_out)
     app.connect("autodoc-process-docstring", keep_colons, priority=400)  # before napoleon looks
     app.add_html_math_renderer("mathml", (visit_math, None), (visit_displaymath, None))
