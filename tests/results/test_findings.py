@@ -10,7 +10,7 @@ import pandas
 import pytest
 
 import lockstep as ls
-from lockstep.results.convergence import longest_stays, problems, stuck
+from lockstep.results.convergence import _longest, longest_stays, problems, stuck
 from lockstep.results.table import number
 
 WALK = ls.RandomWalk(1.0)
@@ -199,3 +199,13 @@ def test_a_few_of_many_chains_are_worth_a_finding_and_no_warning():
     assert stuck(held).startswith("chain 7 stood in one state")
     assert stuck(held, 0.05) is None
     assert stuck(held, 0.02) is not None
+
+
+def test_the_longest_stays_of_many_chains_are_those_of_each_alone():
+    generator = np.random.default_rng(1)
+    for draws in (1, 2, 7, 60):
+        moves = generator.random((40, draws)) < generator.random((40, 1)) ** 2
+        alone = [np.diff(np.concatenate([[0], np.flatnonzero(row), [draws]])).max() for row in moves]
+        longest, arrivals = _longest(moves)
+        assert longest.tolist() == alone
+        assert arrivals.tolist() == moves.sum(axis=1).tolist()

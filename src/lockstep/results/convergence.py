@@ -41,7 +41,8 @@ def stuck(run: Any, share: float = 0.0) -> str | None:
 
     Or if no more than a ``share`` of them do: of hundreds of short chains a few always seem to.
     """
-    stays = [stay for stay in longest_stays(run) if _is_stuck(stay, run)]
+    acceptance = run.acceptance
+    stays = [stay for stay in longest_stays(run) if _is_stuck(stay, run, acceptance)]
     if len({stay.chain for stay in stays}) <= share * run.chains:
         return None
     return _told(max(stays, key=lambda stay: stay.draws), len(stays), run, _cure(run, stays) or _remedy(run))
@@ -85,23 +86,36 @@ def longest_stays(run: Any) -> list[Stay]:
     legs = list(infos(run.info))
     found = []
     for leg in legs[:1] if isinstance(run.info, ShadowedInfo) else legs:
-        has_moved = np.asarray(leg.is_accepted).reshape(run.chains, run.draws, -1)
-        for chain, moves in enumerate(has_moved):
-            arrivals = np.flatnonzero(moves.any(axis=1))
-            draws = int(np.diff(np.concatenate([[0], arrivals, [run.draws]])).max())
-            found.append(Stay(chain, draws, draws / run.draws, not arrivals.size))
+        accepted = np.asarray(leg.is_accepted)
+        has_moved = accepted.reshape(run.chains, run.draws, -1).any(axis=2) if accepted.ndim > 2 else accepted != 0
+        longest, arrivals = _longest(has_moved)
+        found += [
+            Stay(chain, int(draws), draws / run.draws, not count)
+            for chain, (draws, count) in enumerate(zip(longest, arrivals, strict=True))
+        ]
     return found
+
+
+def _longest(has_moved: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The longest time without an arrival, of each row, and how many arrivals a row has; all rows at once."""
+    rows, draws = has_moved.shape
+    # One after the other, each closed by an end that counts as an arrival.
+    ends = np.flatnonzero(np.pad(has_moved, [(0, 0), (0, 1)], constant_values=True))
+    first = np.searchsorted(ends, np.arange(rows) * (draws + 1))
+    times = np.diff(ends, prepend=0)
+    times[first] = ends[first] - np.arange(rows) * (draws + 1)
+    return np.maximum.reduceat(times, first), np.diff(first, append=len(ends)) - 1
 
 
 def _remedy(run: Any) -> str:
     return run.about.get("remedy") or "take smaller steps"
 
 
-def _is_stuck(stay: Stay, run: Any) -> bool:
+def _is_stuck(stay: Stay, run: Any, acceptance: float) -> bool:
     if stay.is_for_good:
         return run.draws * run.thin >= LONG
     # How many such times this acceptance rate would make by chance.
-    by_chance = run.draws * (1 - min(run.acceptance, 1.0)) ** (stay.draws * run.thin)
+    by_chance = run.draws * (1 - min(acceptance, 1.0)) ** (stay.draws * run.thin)
     is_strange = stay.share >= SMALL_SHARE and by_chance < CHANCE
     return stay.draws >= LONG and (stay.share >= LARGE_SHARE or is_strange)
 
