@@ -391,8 +391,8 @@ FAULTS = {
     ],
     ("results/convergence.py", "results/test_findings.py::test_a_stay_lasts_to_the_end_of_the_run"): [
         (
-            "np.diff(np.concatenate([[0], arrivals, [run.draws]])).max()",
-            "np.diff(np.concatenate([[0], arrivals])).max()",
+            "np.pad(has_moved, [(0, 0), (0, 1)], constant_values=True)",
+            "np.pad(has_moved, [(0, 0), (1, 0)], constant_values=True)",
         ),
     ],
     ("results/convergence.py", "results/test_findings.py::test_the_smaller_effective_sample_size_counts"): [
