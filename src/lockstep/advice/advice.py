@@ -45,6 +45,10 @@ class Option:
     seconds_per_effective_draw: float
     is_extrapolated: bool
 
+    @property
+    def told_discrepancy(self) -> str:
+        return "not known" if math.isnan(self.discrepancy) else f"{'< ' * self.is_bound}{self.discrepancy:.2g}"
+
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class Advice:
@@ -139,7 +143,7 @@ class Advice:
                 option.rule,
                 f"{'~' * option.is_extrapolated}{option.count:,}",
                 f"{option.expected_separations:.3g}",
-                f"{'< ' * option.is_bound}{option.discrepancy:.2g}",
+                option.told_discrepancy,
                 f"{option.samples_per_effective_draw:,.3g}",
                 f"{option.seconds_per_effective_draw:.2g}",
             )

@@ -179,7 +179,7 @@ def _options(pilot: Pilot, first: Look, wanted: float, updates: int, shown: Prog
         _search(pilot, again, wanted, shown)
         rule = again
     options = [_option(pilot, name, wanted, updates) for name in _usable(pilot, first)]
-    options.sort(key=lambda option: (option.rule != rule, option.discrepancy))
+    options.sort(key=lambda option: (option.rule != rule, math.isnan(option.discrepancy), option.discrepancy))
     return options
 
 
@@ -267,8 +267,10 @@ def _allowed(estimator: Estimator, count: int) -> int:
 
 
 def _nearest(pilot: Pilot, rule: str, wanted: float) -> Look:
+    """The look nearest to the number of samples that a rule needs, of those that could judge it."""
     needed = _needed(pilot, rule, wanted)
-    return min(pilot.looks.values(), key=lambda look: abs(math.log(look.count / needed)))
+    judged = [look for look in pilot.looks.values() if not math.isnan(look.rules[rule].sure_rho)]
+    return min(judged, key=lambda look: abs(math.log(look.count / needed)))
 
 
 def _option(pilot: Pilot, rule: str, wanted: float, updates: int) -> Option:
