@@ -44,6 +44,21 @@ def test_numpyro_models_split_into_prior_and_rows():
         np.testing.assert_allclose(constrained[name][1, 4], theirs[name], rtol=1e-12)
 
 
+def test_runs_of_numpyro_models_show_values_by_name():
+    def line(x, y=None):
+        slope = numpyro.sample("slope", dist.Normal(0.0, 3.0))
+        sigma = numpyro.sample("sigma", dist.HalfNormal(2.0))
+        with numpyro.plate("rows", x.shape[0]):
+            numpyro.sample("y", dist.Normal(x * slope, sigma), obs=y)
+
+    target = ls.interop.numpyro(line, X[:, 0], y=Y)
+    run = ls.sample(ls.subsampled(target), target.initial, draws=30, chains=2, seed=1)
+    assert set(run.positions) == {"slope", "sigma"} and run.positions["sigma"].min() > 0
+    np.testing.assert_allclose(run.positions["sigma"], np.exp(run.walked["sigma"]), rtol=1e-12)
+    assert set(run.summary().table.index) == {"slope", "sigma"}
+    np.testing.assert_array_equal(run.to_datatree().posterior["sigma"], run.positions["sigma"])
+
+
 def no_plate(x, y=None):
     slope = numpyro.sample("slope", dist.Normal(0.0, 1.0))
     numpyro.sample("y", dist.Normal(x[:, 0] * slope, 1.0), obs=y)
@@ -110,6 +125,10 @@ def test_pymc_models():
     assert set(constrained) == {"slope", "sigma", "variance"}
     np.testing.assert_allclose(constrained["sigma"], np.exp(many["sigma_log__"]))
     np.testing.assert_allclose(constrained["variance"], constrained["sigma"] ** 2)
+    # RUNS show the parameters and deterministics by name, wherever they are shown.
+    run = ls.sample(ls.standard(target.log_density, ls.RandomWalk(0.05)), target.initial, draws=20, chains=2)
+    assert set(run.summary().table.index) == {"slope[0]", "slope[1]", "sigma", "variance"}
+    np.testing.assert_allclose(run.to_datatree().posterior["sigma"], np.exp(run.walked["sigma_log__"]))
 
 
 def test_discrete_pymc_models_are_refused():

@@ -9,10 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from lattices import drawn, frequency_test, probabilities
+from scipy import special
 
 import lockstep as ls
 from lockstep.core.precision import double_precision
 from lockstep.models.conway_maxwell_poisson import envelope
+from lockstep.models.factorials import log_factorial
 
 COUNTS = np.arange(300)
 LOG_FACTORIAL = np.vectorize(math.lgamma)(COUNTS + 1.0)
@@ -114,3 +116,11 @@ def test_thetas_without_a_law_have_no_counts():
     x, log_likelihood = (np.asarray(one) for one in jax.vmap(drawn_and_weighed)(thetas))
     assert np.all(x[:4] == -1) and np.all(log_likelihood[:4] == -np.inf)
     assert np.all(x[4] >= 0) and np.isfinite(log_likelihood[4])
+
+
+def test_factorials_are_those_of_log_gamma():
+    counts = np.concatenate([np.arange(2000), [10_000, 10**6, 2**30]])
+    with jax.enable_x64(True):
+        found = np.asarray(log_factorial(counts))
+        assert np.all(np.asarray(log_factorial(np.array([-1.0, -7.0]))) == 0)
+    np.testing.assert_allclose(found, special.gammaln(counts + 1.0), rtol=1e-14)

@@ -97,6 +97,9 @@ def test_what_has_no_formula_is_called():
             prior = of_scipy(frozen, "a", None)
             assert float(prior(point)) == float(jax.jit(prior)(jnp.asarray(point))) == frozen.logpdf(point)
             assert prior.draw(jr.key(0)).shape == (2,)
+        edge = of_scipy(stats.dirichlet([0.5, 1.0]), "a", None)  # where SciPy itself raises
+        both = jax.jit(jax.vmap(edge))(jnp.array([[0.0, 1.0], [0.3, 0.7]]))
+        assert both[0] == -np.inf and both[1] == stats.dirichlet([0.5, 1.0]).logpdf([0.3, 0.7])
         skewed = of_scipy(stats.skewnorm(3.0), "a", None)  # no formula
         many = jax.jit(jax.vmap(skewed))(jnp.linspace(-1.0, 2.0, 5))
         np.testing.assert_allclose(many, stats.skewnorm(3.0).logpdf(np.linspace(-1.0, 2.0, 5)), rtol=1e-12)

@@ -263,7 +263,7 @@ def _needed(pilot: Pilot, rule: str, wanted: float) -> float:
 def _allowed(estimator: Estimator, count: int) -> int:
     """A number of samples that the estimator can have: batch means want a multiple of their batches."""
     multiple = estimator.batches
-    return max(multiple, -(-count // multiple) * multiple)
+    return -(-max(count, estimator.fewest, 1) // multiple) * multiple
 
 
 def _nearest(pilot: Pilot, rule: str, wanted: float) -> Look:

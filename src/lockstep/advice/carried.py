@@ -103,7 +103,8 @@ def advise_carried(
     findings = (
         f"an estimate from one sample has a relative variance of {variance:.3g} where the pilot went; "
         f"m = {count:,} makes the variance of its logarithm about {math.log1p(variance / count):.2g} ({BEST} is best)",
-        f"1,000 effective draws then take about {duration(1000 * seconds)} on this machine",
+        f"in plain words: {count:,} simulations an estimate; 1,000 effective draws then take about "
+        f"{duration(1000 * seconds)} on this machine",
     )
     advised = pseudo_marginal(evaluation.with_count(count), proposal)
     return CountAdvice(count, variance, seconds, advised, findings, tuple(problems), run)

@@ -36,8 +36,8 @@ def findings_of(pilot: Pilot, options: list[Any], looks: tuple[Look, ...]) -> It
     yield first.asymmetry or "the variance of D̂ is the same in both directions, as far as the pilot tells"
     yield from _about_pseudo_marginal(first, best)
     yield (
-        f"in plain words: {best.rule} with {best.count:,} samples an estimate; 1,000 effective draws then take about "
-        f"{duration(1000 * best.seconds_per_effective_draw)} on this machine"
+        f"in plain words: {best.rule} with {best.count:,} {pilot.estimator.unit}; 1,000 effective draws then take "
+        f"about {duration(1000 * best.seconds_per_effective_draw)} on this machine"
     )
 
 

@@ -54,6 +54,16 @@ class Estimator(Part):
         return 1
 
     @declared
+    def fewest(self) -> int:
+        """The least number of samples that an estimate can be made of."""
+        return 1
+
+    @declared
+    def unit(self) -> str:
+        """What ``count`` counts, as a sentence says it after the number."""
+        return "samples an estimate"
+
+    @declared
     def sides(self) -> int:
         """How many times ``count`` samples an estimate takes: 2 if it looks both ways, which makes it symmetric."""
         return 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax.random as jr
@@ -135,6 +135,11 @@ class Kernel(Part):
     def shown(self) -> Any:
         """How its positions are shown: as the first of its kernels that says so does."""
         return next((kernel.shown for kernel in self.kernels if kernel.shown is not None), None)
+
+    @declared
+    def with_prior(self) -> Callable[[Any], Kernel] | None:
+        """``with_prior(placement)``: the same for a posterior, in other coordinates; None: its ratios tell."""
+        return None
 
     def placed(self, position: Position) -> list[tuple[Any, Position]]:
         """The kernels of one accept/reject that it is made of, each with its position."""

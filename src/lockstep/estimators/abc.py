@@ -6,45 +6,30 @@ from typing import Any
 
 import numpy as np
 
-from lockstep.core.arguments import positive, whole
-from lockstep.core.evaluation import Evaluation
+from lockstep.core.arguments import positive
 from lockstep.core.parts import part, static
 from lockstep.core.trees import choose, namespace
-from lockstep.core.types import Array, Key, Position, Shape
+from lockstep.core.types import Array, Position
 from lockstep.estimators.samples import Samples
-from lockstep.estimators.sides import side_of
-from lockstep.host.functions import Function, wrapped
+from lockstep.estimators.sides import OfSimulations, simulations
 
 NORMAL, UNIFORM = "normal", "uniform"
 
 
 @part
-class WithinDistance(Evaluation):
+class WithinDistance(OfSimulations):
     """``log m⁻¹ Σ K(distance_i / ε)``: the probability of data within a distance, estimated without bias."""
 
     samples: Samples
     epsilon: Array
     weight: str = static(default=NORMAL)
 
-    is_random = True
     name = "the ABC likelihood"
     exact_when = (
         "its target is what you want: the posterior given that simulated data come within epsilon of those observed, "
         "not the posterior itself"
     )
     when_stuck = "take a larger epsilon, or more simulations"
-
-    @property
-    def count(self) -> int:
-        """How many simulations an estimate takes."""
-        return self.samples.count
-
-    def with_count(self, count: int) -> WithinDistance:
-        """The same with another number of simulations."""
-        return WithinDistance(self.samples.with_count(count), self.epsilon, self.weight)
-
-    def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
-        return self.samples.noise(key, shape)
 
     def __call__(self, noise: Any, position: Position) -> Array:
         distances = self.samples(noise, position, position)
@@ -107,8 +92,5 @@ def abc(
         raise TypeError(f"distance of abc is {distance!r}; it must be a function of a data set")
     if not isinstance(weight, str) or weight not in (NORMAL, UNIFORM):
         raise ValueError(f'weight of abc is {weight!r}; it must be "{NORMAL}" or "{UNIFORM}"')
-    side = side_of(simulate, distance, True, (), "abc")
-    own = None if draw is None else wrapped(Function, draw, "draw of abc")
-    return WithinDistance(
-        Samples(side, own, whole(count, "count of abc", 1)), positive(epsilon, "epsilon of abc"), weight
-    )
+    samples = simulations(simulate, distance, True, (), count, draw, "abc")
+    return WithinDistance(samples, positive(epsilon, "epsilon of abc"), weight)

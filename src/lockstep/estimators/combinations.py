@@ -27,6 +27,8 @@ class KnownVariance(Estimator):
 
     is_variance_known = True
     shown = property(lambda self: self.estimator.shown)
+    fewest = property(lambda self: self.estimator.fewest)
+    unit = property(lambda self: self.estimator.unit)
 
     @property
     def count(self) -> int:
@@ -91,6 +93,8 @@ class TwoSided(Estimator):
 
     sides = 2
     shown = property(lambda self: self.estimator.shown)
+    fewest = property(lambda self: self.estimator.fewest)
+    unit = property(lambda self: self.estimator.unit)
 
     @property
     def count(self) -> int:
@@ -157,6 +161,8 @@ class Difference(Estimator):
 
     shown = property(lambda self: self.at_candidate.shown)
     evaluation = property(lambda self: self.at_candidate.evaluation)
+    fewest = property(lambda self: max(self.at_position.fewest, self.at_candidate.fewest))
+    unit = property(lambda self: self.at_candidate.unit)
 
     @property
     def count(self) -> int:

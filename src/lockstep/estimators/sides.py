@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
+from lockstep.core.arguments import whole
+from lockstep.core.evaluation import Evaluation
 from lockstep.core.parts import part, static
-from lockstep.core.types import Array, Position, Shape
+from lockstep.core.types import Array, Key, Position, Shape
+from lockstep.estimators.samples import Samples
 from lockstep.host.black_box import BlackBox, see_sample
 from lockstep.host.boxes import is_box
 from lockstep.host.callee import Callee
@@ -63,6 +67,34 @@ class HostSide:
 
     def _key(self) -> Any:
         return self.function, self.summaries, self.is_candidate, self.is_vectorized
+
+
+class OfSimulations(Evaluation):
+    """An unbiased estimate of a likelihood from independent simulations."""
+
+    samples: Samples
+
+    is_random = True
+
+    @property
+    def count(self) -> int:
+        """How many simulations an estimate takes."""
+        return self.samples.count
+
+    def with_count(self, count: int) -> Self:
+        """The same with another number of simulations."""
+        return dataclasses.replace(self, samples=self.samples.with_count(count))  # type: ignore[type-var]
+
+    def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
+        return self.samples.noise(key, shape)
+
+
+def simulations(
+    simulate: Any, summaries: Any, is_candidate: bool, shape: Shape, count: int, draw: Any, name: str
+) -> Samples:
+    """``count`` simulations at one of two positions, of which summaries are kept, as the samples of an estimator."""
+    own = None if draw is None else wrapped(Function, draw, f"draw of {name}")
+    return Samples(side_of(simulate, summaries, is_candidate, shape, name), own, whole(count, f"count of {name}", 1))
 
 
 def side_of(simulate: Any, summaries: Any, is_candidate: bool, shape: Shape, name: str) -> Function:

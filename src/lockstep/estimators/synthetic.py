@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
 import jax
 import numpy as np
+from jax.scipy.linalg import solve_triangular
 
-from lockstep.core.arguments import is_number, real_numbers, whole
+from lockstep.core.arguments import is_number, real_numbers
 from lockstep.core.estimator import Estimate
-from lockstep.core.evaluation import Evaluation
 from lockstep.core.parts import part
 from lockstep.core.precision import double_precision
 from lockstep.core.trees import choose, namespace
-from lockstep.core.types import Array, Key, Position, Shape
+from lockstep.core.types import Array, Position
 from lockstep.estimators.combinations import Difference
 from lockstep.estimators.samples import OfSamples, Pooled, Samples, moments
-from lockstep.estimators.sides import side_of
+from lockstep.estimators.sides import OfSimulations, simulations
 from lockstep.host.boxes import is_box
-from lockstep.host.functions import Function, as_function, call_checked, wrapped
+from lockstep.host.functions import as_function, call_checked
 
 HARDLY = 3  # simulations beyond the number of summaries, without which the unbiased density does not exist
 
@@ -36,6 +37,9 @@ class Synthetic(OfSamples):
     samples: Samples
     observed: Array
     shrinkage: Array
+
+    unit = "simulations at each position"
+    fewest = property(lambda self: len(self.observed) + 2)
 
     def __call__(self, noise: Any, position: Position, candidate: Position) -> Estimate:
         return self._estimate(self.samples(noise, position, candidate))[0]
@@ -66,9 +70,8 @@ class Synthetic(OfSamples):
         covariance = kept * (apart.T @ apart) / (count - 1)
         inverse, log_determinant = _whitening(xp, covariance)
         z, w = apart @ inverse.T, inverse @ (self.observed - samples.mean(axis=0))
-        each = kept * (apart[:, :, None] * apart[:, None, :])
-        m = inverse @ (each - each.mean(axis=0)) @ inverse.T
-        along = m @ w
+        m = self._whitened(z, apart, inverse)
+        along = (m * w).sum(axis=-1)
         linear = z @ w - xp.trace(m, axis1=1, axis2=2) / 2 + along @ w / 2
         of = moments(linear)
 
@@ -83,21 +86,28 @@ class Synthetic(OfSamples):
         estimate = Estimate(value, bias, of.variance / count, third / count**2, count)
         return estimate, linear, of.third / count**2
 
+    def _whitened(self, z: Array, apart: Array, inverse: Array) -> Array:
+        """What each simulation adds to the whitened covariance, less the mean: a matrix each, without their products.
+
+        Products of many small matrices are slow; the outer products of z, and squares times those of columns, are not.
+        """
+        size = len(inverse)
+        columns = (inverse.T[:, :, None] * inverse.T[:, None, :]).reshape(size, -1)
+        shrunk = (apart**2 @ columns).reshape(-1, size, size)
+        each = (1 - self.shrinkage) * (z[:, :, None] * z[:, None, :]) + self.shrinkage * shrunk
+        return each - each.mean(axis=0)
+
 
 @part
-class UnbiasedNormal(Evaluation):
+class UnbiasedNormal(OfSimulations):
     """An unbiased estimate of a normal density, from m samples of it (Ghurye and Olkin, 1969)."""
 
     samples: Samples
     observed: Array
 
-    is_random = True
     exact_when = "the summaries are normal at every position: the estimate of their density is then unbiased"
     when_stuck = "take more simulations (the standard deviation of the log estimate is best near 1)"
     name = "the synthetic likelihood"
-
-    def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
-        return self.samples.noise(key, shape)
 
     def __call__(self, noise: Any, position: Position) -> Array:
         samples = self.samples(noise, position, position)
@@ -129,7 +139,10 @@ def _whitening(xp: Any, covariance: Array) -> tuple[Array, Array]:
         factor = xp.linalg.cholesky(covariance)
     except np.linalg.LinAlgError:
         return np.full((size, size), np.nan), np.float64(np.nan)
-    return xp.linalg.solve(factor, np.eye(size)), 2 * xp.log(xp.diag(factor)).sum()
+    identity = np.eye(size)
+    # Compiled, a general solver would take several times as long to compile.
+    solve = np.linalg.solve if xp is np else functools.partial(solve_triangular, lower=True)
+    return solve(factor, identity), 2 * xp.log(xp.diag(factor)).sum()
 
 
 def synthetic_likelihood(
@@ -180,24 +193,23 @@ def synthetic_likelihood(
     ----------
     Wood (2010), Nature 466. Price, Drovandi, Lee and Nott (2018), Journal of Computational and Graphical Statistics 27.
     """
-    count = whole(count, "count of synthetic_likelihood", 2)
     if not is_number(shrinkage) or not 0 <= shrinkage <= 1:
         raise ValueError(f"shrinkage of synthetic_likelihood is {shrinkage!r}; it must be a number from 0 to 1")
     for function, name in ((simulate, "simulate"), *(() if summaries is None else ((summaries, "summaries"),))):
         as_function(function, f"{name} of synthetic_likelihood")
     seen = observed_summaries(summaries, observed)
-    if count <= len(seen) + 1:
+
+    def at(is_candidate: bool) -> Synthetic:
+        samples = simulations(simulate, summaries, is_candidate, seen.shape, count, draw, "synthetic_likelihood")
+        return Synthetic(samples, seen, float(shrinkage))
+
+    found = Difference(at(False), at(True))
+    if count < found.fewest:
         raise ValueError(
             f"count of synthetic_likelihood is {count}; the covariance of {len(seen)} summaries needs at least "
-            f"{len(seen) + 2} simulations"
+            f"{found.fewest} simulations"
         )
-    sides = []
-    for is_candidate in (False, True):
-        samples = Samples(side_of(simulate, summaries, is_candidate, seen.shape, "synthetic_likelihood"), None, count)
-        if draw is not None:
-            samples = Samples(samples.sample, wrapped(Function, draw, "draw of synthetic_likelihood"), count)
-        sides.append(Synthetic(samples, seen, float(shrinkage)))
-    return Difference(*sides)
+    return found
 
 
 def observed_summaries(summaries: Any, observed: Any) -> np.ndarray:

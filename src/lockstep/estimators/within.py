@@ -111,6 +111,8 @@ class Within(Estimator):
     shown = property(lambda self: self.placement)
     count = property(lambda self: self.estimator.count)
     batches = property(lambda self: self.estimator.batches)
+    fewest = property(lambda self: self.estimator.fewest)
+    unit = property(lambda self: self.estimator.unit)
     sides = property(lambda self: self.estimator.sides)
     has_variance = property(lambda self: self.estimator.has_variance)
     is_variance_known = property(lambda self: self.estimator.is_variance_known)

@@ -8,7 +8,6 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
-from jax.scipy.special import gammaln
 
 from lockstep.core.arguments import real_numbers
 from lockstep.core.parts import part, set_field
@@ -16,6 +15,7 @@ from lockstep.core.simulator import Simulator
 from lockstep.core.trees import is_concrete
 from lockstep.core.types import Array, Key
 from lockstep.models.arguments import data_like, parameters
+from lockstep.models.factorials import log_factorial
 from lockstep.parameters.names import names_of
 
 LARGEST = 30 * np.log(2.0)  # of log μ: larger counts would be out of the range of whole numbers
@@ -74,7 +74,7 @@ class ConwayMaxwellPoisson(Simulator):
     def statistic(self, y: Any) -> Array:
         """``(Xᵀ y, -Σ log y_i!)``; then ``log L = ν (β, 1)·statistic``."""
         y = self._counts(y)
-        return jnp.append(y @ jnp.asarray(self.design), -jnp.sum(gammaln(y + 1.0)))
+        return jnp.append(y @ jnp.asarray(self.design), -jnp.sum(log_factorial(y)))
 
     def log_likelihood(self, theta: Any, y: Any) -> Array:
         """``ν Σ_i (y_i log μ_i - log y_i!)``, without the normalising constants; minus infinity for negative counts."""
@@ -117,10 +117,13 @@ class Envelope(NamedTuple):
     below: Array
     between: Array
     above: Array
+    log_top: Array  # log mode!
+    at_low: Array  # f there
+    at_high: Array
 
     def log_law(self, y: Array) -> Array:
         """f(y), the log law of a count less its value at the mode."""
-        return self.nu * ((y - self.mode) * self.log_mean - (gammaln(y + 1) - gammaln(self.mode + 1)))
+        return self.nu * ((y - self.mode) * self.log_mean - (log_factorial(y) - self.log_top))
 
     def proposed(self, uniform: Array, exponential: Array) -> Array:
         """A count from the envelope; it may be negative, which the law forbids."""
@@ -135,8 +138,8 @@ class Envelope(NamedTuple):
         """By how much the law lies below the envelope at a count."""
         tail = jnp.where(
             y <= self.low,
-            self.log_law(self.low) - (self.low - y) * self.rise,
-            self.log_law(self.high) - (y - self.high) * self.fall,
+            self.at_low - (self.low - y) * self.rise,
+            self.at_high - (y - self.high) * self.fall,
         )
         is_flat = (y > self.low) & (y < self.high)
         return jnp.where(y >= 0, self.log_law(y) - jnp.where(is_flat, 0.0, tail), -jnp.inf)
@@ -150,14 +153,17 @@ def envelope(log_mean: Array, nu: Array) -> Envelope:
     # Without a count below the flat part there is no tail there.
     low, high = jnp.maximum(mode - reach, -1.0), mode + reach
     rise, fall = nu * (log_mean - jnp.log(low + 1)), nu * (jnp.log(high) - log_mean)
-    found = Envelope(log_mean, nu, mode, low, high, rise, fall, low, low, low)
-
-    def tail(start: Array, slope: Array) -> Array:
-        return jnp.exp(found.log_law(start)) / -jnp.expm1(-slope)
-
+    found = Envelope(log_mean, nu, mode, low, high, rise, fall, low, low, low, log_factorial(mode), low, low)
     has_tail = low >= 0
-    below = jnp.where(has_tail, tail(jnp.where(has_tail, low, mode), jnp.where(has_tail, rise, 1.0)), 0.0)
-    return found._replace(below=below, between=high - low - 1, above=tail(high, fall))
+    at_low, at_high = found.log_law(jnp.where(has_tail, low, mode)), found.log_law(high)
+
+    def tail(height: Array, slope: Array) -> Array:
+        return jnp.exp(height) / -jnp.expm1(-slope)
+
+    below = jnp.where(has_tail, tail(at_low, jnp.where(has_tail, rise, 1.0)), 0.0)
+    return found._replace(
+        below=below, between=high - low - 1, above=tail(at_high, fall), at_low=at_low, at_high=at_high
+    )
 
 
 @jax.jit

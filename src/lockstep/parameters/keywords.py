@@ -34,7 +34,7 @@ class Named:
         self.__name__ = name_of(function)
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
-        where = next(i for i, argument in enumerate(arguments) if isinstance(argument, dict))
+        where = next(i for i, one in enumerate(arguments) if isinstance(one, dict) and one.keys() == set(self.names))
         rest = [argument for i, argument in enumerate(arguments) if i != where]
         left = [name for name in self.others if name not in keywords]
         return self.function(**arguments[where], **dict(zip(left, rest, strict=False)), **keywords)

@@ -80,7 +80,13 @@ class OfSciPyVector(Prior):
         return called(self._all_log_densities, value)
 
     def _all_log_densities(self, values: np.ndarray) -> np.ndarray:
-        return np.array([self.distribution.logpdf(value) for value in values])
+        if not isinstance(self.support, Simplex):
+            return np.asarray(self.distribution.logpdf(values)).reshape(len(values))
+        # A Dirichlet distribution takes points in columns, and raises where a component has rounded to 0.
+        found, is_inside = np.full(len(values), -np.inf), (values > 0).all(axis=1)
+        if is_inside.any():
+            found[is_inside] = self.distribution.logpdf(values[is_inside].T)
+        return found
 
     def draw(self, key: Key) -> Array:
         return drawn(key, self.support.shape, lambda rng: np.ravel(self.distribution.rvs(size=1, random_state=rng)))

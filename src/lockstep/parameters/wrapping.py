@@ -8,6 +8,7 @@ import jax
 
 from lockstep.core.declared import Part
 from lockstep.core.estimator import Estimator
+from lockstep.core.kernel import Kernel
 from lockstep.core.parts import part
 from lockstep.core.shown import Placement
 from lockstep.core.types import Array, Position
@@ -48,11 +49,13 @@ def kernel_of_posterior(placement: Placement, kernel: Any) -> Any:
     """The kernel with the prior around each of its ratios; what finds a mode first is put into the coordinates."""
 
     def is_whole(node: Any) -> bool:
-        return isinstance(node, MetropolisHastings) or _is_unfitted(node)
+        return (isinstance(node, Kernel) and not node.kernels) or _is_unfitted(node)
 
     def convert(node: Any) -> Any:
         if not is_whole(node):
             return node
+        if isinstance(node, Kernel) and node.with_prior is not None:
+            return node.with_prior(placement)
         if not isinstance(node, MetropolisHastings):
             return _moved(placement, node)
         rule: Any = node.ratio.rule
@@ -77,6 +80,11 @@ def _is_unfitted(node: Any) -> bool:
 
 def _moved(placement: Placement, node: Any) -> Any:
     """A part that searches a mode, so that it searches that of the posterior, where chains walk."""
+    if node.is_fitted:
+        raise TypeError(
+            f"kernel has a part, {node.name}, that has no ratio around which a prior could be put; let it have the "
+            f"posterior as its target"
+        )
     if node.reparametrized is None:
         raise TypeError(
             f"kernel has a part, {node.name}, that finds a mode before it runs, and what it knows of the likelihood "

@@ -25,6 +25,19 @@ from lockstep.state_space.resampling import ancestors
 
 
 @part
+class NoPrior:
+    """A log prior that is constant: that of parameters which have theirs elsewhere, or none."""
+
+    def __call__(self, position: Position) -> float:
+        return 0.0
+
+
+def prior_of(log_prior: Any) -> Scalar:
+    """A user's log prior; None is a constant one."""
+    return wrapped(Scalar, NoPrior() if log_prior is None else log_prior, "log_prior")
+
+
+@part
 class ParticleEstimate(Evaluation):
     """The log prior density plus the log likelihood estimate of a filter, and perhaps one path of the hidden states.
 
@@ -47,7 +60,7 @@ class ParticleEstimate(Evaluation):
                 "log_prior is a black box, but the model's functions are compiled; write log_prior with jax.numpy, or "
                 "the model with functions on NumPy arrays"
             )
-        set_field(self, "log_prior", wrapped(Scalar, self.log_prior, "log_prior"))
+        set_field(self, "log_prior", prior_of(self.log_prior))
 
     @property
     def when_stuck(self) -> str:

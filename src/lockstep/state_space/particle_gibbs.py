@@ -15,11 +15,12 @@ from lockstep.core.arguments import whole
 from lockstep.core.kernel import Info, Kernel, State
 from lockstep.core.parts import part, set_field
 from lockstep.core.proposal import Proposal
+from lockstep.core.shown import Placement
 from lockstep.core.types import Array, Key, Position, Shape
-from lockstep.host.functions import Noisy, Scalar, as_function, wrapped
+from lockstep.host.functions import Noisy, Scalar, as_function
 from lockstep.kernels.standard import standard
 from lockstep.state_space.conditional import ConditionalFilter
-from lockstep.state_space.estimate import ParticleEstimate
+from lockstep.state_space.estimate import ParticleEstimate, prior_of
 from lockstep.state_space.forecast import Forecaster
 from lockstep.state_space.model import StateSpace
 from lockstep.state_space.series import series
@@ -63,6 +64,18 @@ def _at_times(function: Any, theta: Any, arguments: tuple[Any, ...], plan: Any, 
 
 
 @part
+class Placed:
+    """The log density of a position, from that of the parameters there."""
+
+    placement: Placement
+    conditional: Conditional
+
+    def __call__(self, position: Position) -> Array:
+        values, log_prior = self.placement.evaluate(position)
+        return jnp.where(log_prior == -np.inf, -np.inf, log_prior + self.conditional(values))
+
+
+@part
 class Metropolis:
     """Parameters given a path are moved by `standard` with a proposal."""
 
@@ -82,13 +95,14 @@ class ParticleGibbs(Kernel):
     log_prior: Any
     filter: ConditionalFilter
     update: Any
+    placement: Placement | None = None
 
     is_memory_random = True
     exact_when = "log_initial and log_transition are the log densities of what initial and transition draw"
     when_stuck = "take more particles, or another kernel for the parameters given the path"
 
     def __post_init__(self) -> None:
-        set_field(self, "log_prior", wrapped(Scalar, self.log_prior, "log_prior"))
+        set_field(self, "log_prior", prior_of(self.log_prior))
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> GibbsNoise:
         key_path, key_parameters = jr.split(key)
@@ -99,13 +113,14 @@ class ParticleGibbs(Kernel):
         if key is None:
             raise ValueError("init needs a key: the first path of the hidden states is drawn; call init(position, key)")
         plain = ParticleEstimate(self.log_prior, self.filter.whole, True)
-        return State(position, plain(key, position)[1])
+        return State(position, plain(key, self.values(position))[1])
 
     def move(self, state: State, noise: GibbsNoise) -> tuple[State, Info]:
         """One update: the path, then the parameters."""
         position, path = state
-        path = self.filter(self.filter.noise(noise.path), position, path)
-        kernel = self.given(Conditional(self.log_prior, self.filter, path))
+        path = self.filter(self.filter.noise(noise.path), self.values(position), path)
+        conditional: Any = Conditional(self.log_prior, self.filter, path)
+        kernel = self.given(conditional if self.placement is None else Placed(self.placement, conditional))
         moved, info = kernel.move(kernel.init(position), noise.parameters)
         return State(moved.position, path), info._replace(kept=path)
 
@@ -118,6 +133,16 @@ class ParticleGibbs(Kernel):
                 f"estimate, such as ls.standard(log_density, ls.RandomWalk(1.0))"
             )
         return kernel
+
+    def values(self, position: Position) -> Position:
+        """The parameters of the model at a position."""
+        return position if self.placement is None else self.placement.values(position)
+
+    def with_prior(self, placement: Placement) -> ParticleGibbs:
+        """The same with named parameters: the prior is in the density of the parameters given a path."""
+        return dataclasses.replace(self, placement=placement)
+
+    shown = property(lambda self: self.placement)
 
     @property
     def forecaster(self) -> Forecaster:
@@ -149,7 +174,8 @@ def particle_gibbs(
     Parameters
     ----------
     log_prior
-        ``log_prior(theta)``, the log density of the parameters.
+        ``log_prior(theta)``, the log density of the parameters; None: constant, or that of `ls.Parameters`, of which
+        ``parameters.posterior(kernel)`` makes the kernel.
     model
         An `ls.models.StateSpace` of JAX functions with ``log_initial`` and ``log_transition``. Its ``propose`` and
         ``look_ahead`` are not used.

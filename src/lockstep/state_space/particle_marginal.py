@@ -38,7 +38,8 @@ def particle_marginal(
     Parameters
     ----------
     log_prior
-        ``log_prior(theta)``, the log density of the parameters.
+        ``log_prior(theta)``, the log density of the parameters; None: constant, or that of `ls.Parameters`, of which
+        ``parameters.posterior(kernel)`` makes the kernel.
     model
         An `ls.models.StateSpace`.
     data
