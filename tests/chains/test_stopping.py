@@ -1,6 +1,10 @@
 """Ctrl-C and SIGTERM where one thing runs within another, and blocks that are short enough to be stopped."""
 
+import os
 import signal
+import subprocess
+import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -55,6 +59,35 @@ def test_a_sweep_in_this_process_stops(number, after, tmp_path):
     assert CALLS[0] - before <= after + 1
     assert [run.draws for run in ls.sweep(make, GRID, np.zeros(2), directory=tmp_path, **SETTINGS)] == [40] * 3
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+def test_a_second_sigterm_ends_compiled_code_that_does_not_come_back():
+    """The work is done in C for minutes, and Python handles no signal meanwhile."""
+    program = (
+        "import hashlib, signal; signal.signal(signal.SIGTERM, signal.SIG_DFL)\n"
+        "from lockstep.chains.interrupt import Stop\n"
+        "with Stop(is_announced=False):\n"
+        "    print('begun', flush=True); hashlib.pbkdf2_hmac('sha256', b'', b'', 2 * 10**9)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as child:
+        try:
+            assert child.stdout.readline() == b"begun\n"
+            child.terminate()
+            time.sleep(0.5)
+            assert child.poll() is None  # the first waits for the end of a block
+            child.terminate()
+            assert child.wait(timeout=60) == 128 + signal.SIGTERM
+        finally:
+            child.kill()
+
+
+def test_what_watches_for_signals_is_gone_after_a_run():
+    threads, files = threading.active_count(), len(os.listdir("/proc/self/fd")) if os.path.exists("/proc") else 0
+    for _ in range(3):
+        ls.sample(make(1.0), np.zeros(2), **SETTINGS)
+    assert threading.active_count() == threads and signal.set_wakeup_fd(-1) == -1
+    assert not files or len(os.listdir("/proc/self/fd")) <= files + 1
 
 
 @pytest.mark.usefixtures("signals")

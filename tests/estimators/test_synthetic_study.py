@@ -65,8 +65,8 @@ NORMAL = Task(
     {"first": 1.0, "second": 0.5},
 )
 
-# Thirty Weibull lifetimes; the parameters are the logarithms of shape and scale.
-LIVES = 30
+# Twenty Weibull lifetimes; the parameters are the logarithms of shape and scale.
+LIVES = 20
 
 
 def lifetimes(log_exponentials, first, second):
@@ -102,7 +102,7 @@ WEIBULL = Task(
     {"first": 0.45, "second": 0.15},
 )
 TASKS = {"normal": (NORMAL, 1.0), "Weibull": (WEIBULL, 0.15)}
-CHAINS = 64
+CHAINS = 16
 
 
 def posterior(task, scale, rule, count, draws):
@@ -138,8 +138,8 @@ def test_corrected_moves_at_most_half_as_much_as_plug_in(name):
     known = task.known()
     moved, off = {}, {}
     for rule in (ls.naive, ls.corrected):
-        few, few_error = posterior(task, scale, rule, 50, 3000)
-        many, many_error = posterior(task, scale, rule, 500, 1000)
+        few, few_error = posterior(task, scale, rule, 50, 12_000)
+        many, many_error = posterior(task, scale, rule, 500, 4000)
         moved[rule.__name__] = abs(few - many) / known[1]
         off[rule.__name__] = abs(few - known) / known[1]
         error = np.hypot(few_error, many_error) / known[1]

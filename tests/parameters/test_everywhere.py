@@ -186,7 +186,7 @@ def kalman(sd, noise_sd):
     return total
 
 
-@pytest.mark.parametrize("by_name", [True, False])
+@pytest.mark.parametrize("by_name", [True, pytest.param(False, marks=pytest.mark.study)])
 def test_particle_filters_take_named_parameters(by_name):
     """With the log prior given by hand, on the logarithms, the chain is the same."""
     kernel = LEVELS.posterior(ls.particle_marginal(None, level_model(by_name), SEEN, STEP, 16, paths=True))
@@ -222,6 +222,7 @@ def test_particle_filters_take_named_parameters(by_name):
         assert found.data.shape == (2, 40, 3)
 
 
+@pytest.mark.study
 def test_particles_are_advised_of_named_parameters():
     kernel = LEVELS.posterior(ls.particle_marginal(None, level_model(True), SEEN, STEP, 16))
     advice = ls.advise(kernel, {"sd": 0.5, "noise_sd": 0.5}, progress=False)
@@ -251,6 +252,8 @@ def test_kernels_without_a_ratio_are_refused():
 
     @ls.part
     class Still(ls.Kernel):
+        is_memory_random = False
+
         def noise(self, key, position, shape=()):
             return jnp.zeros(shape)
 

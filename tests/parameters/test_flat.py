@@ -26,7 +26,7 @@ from lockstep.core.precision import canonical, double_precision
 from lockstep.parameters.supports import Support
 
 THRESHOLD = 1e-6
-CHAINS, MOVES = 4096, 6  # updates of each parameter, on average
+CHAINS, MOVES = 4096, 8  # updates of each parameter, on average
 
 
 @dataclasses.dataclass(frozen=True)
@@ -189,7 +189,8 @@ def p_values(laws, parameters, chains=CHAINS):
     starts = {name: law.draw(rng, chains) for name, law in laws.items()}
     with double_precision():
         walked = jax.vmap(parameters.unconstrained)({name: jnp.asarray(value) for name, value in starts.items()})
-        scales = {name: 1.5 * float(stats.iqr(np.asarray(value))) for name, value in walked.items()}
+        sizes = {name: np.sqrt(value[0].size) for name, value in walked.items()}
+        scales = {name: 1.5 * float(stats.iqr(np.asarray(value))) / sizes[name] for name, value in walked.items()}
         kernel = canonical(parameters.posterior(ls.standard(flat, OneOfMany(scales))), "kernel")
         moved = advanced(kernel, walked, jr.split(jr.key(2), MOVES * len(laws)))
         values = jax.vmap(parameters.values)(moved)
@@ -235,7 +236,7 @@ class Wrong(Support):
         return self.support.contains(value)
 
 
-WRONGS = {"forgotten": (0.0, 0.0), "reversed": (-1.0, 0.0), "twice": (2.0, 0.0), "tilted": (1.0, 0.2)}
+WRONGS = {"forgotten": (0.0, 0.0), "reversed": (-1.0, 0.0), "twice": (2.0, 0.0), "tilted": (1.0, 0.4)}
 
 
 HALF = {**SUPPORTS, "LKJ": NUMPYRO["LKJ"]}

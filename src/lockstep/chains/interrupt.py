@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
+import time
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, Self
@@ -11,6 +13,8 @@ from typing import Any, Self
 from lockstep.chains.task import Task
 from lockstep.core.said import say
 from lockstep.engine.totals import Totals
+
+GRACE = 1.0  # seconds in which the program may come back from compiled code
 
 
 class Interrupted(KeyboardInterrupt):
@@ -20,6 +24,43 @@ class Interrupted(KeyboardInterrupt):
     """
 
     run: Any = None
+
+
+class LastResort:
+    """Ends the program at the second SIGTERM if Python cannot: in compiled code that does not come back.
+
+    Python runs what handles a signal between two steps of its own. The number of a signal is written to a pipe at once,
+    however, and a thread reads it there. Runs on disk lose nothing. Programs that use that pipe for themselves, such
+    as notebooks, keep it.
+    """
+
+    def __init__(self) -> None:
+        self.is_over = False
+        self.reader, self.writer = os.pipe()
+        os.set_blocking(self.writer, False)
+        before = signal.set_wakeup_fd(self.writer, warn_on_full_buffer=False)
+        self.is_ours = before == -1
+        if not self.is_ours:
+            signal.set_wakeup_fd(before)
+        self.thread = threading.Thread(target=self._watch, daemon=True)
+        self.thread.start()
+
+    def _watch(self) -> None:
+        seen = 0
+        while numbers := os.read(self.reader, 64):
+            seen += numbers.count(signal.SIGTERM)
+            if seen > 1:
+                time.sleep(GRACE)
+                if not self.is_over:
+                    os._exit(128 + signal.SIGTERM)
+
+    def close(self) -> None:
+        self.is_over = True
+        if self.is_ours:
+            signal.set_wakeup_fd(-1)
+        os.close(self.writer)
+        self.thread.join()
+        os.close(self.reader)
 
 
 class Stop:
@@ -34,6 +75,7 @@ class Stop:
         self.is_announced, self.file, self.outer = is_announced, file, outer
         self.is_signalled = False
         self.previous: dict[int, Any] = {}
+        self.last_resort: LastResort | None = None
 
     @property
     def is_wanted(self) -> bool:
@@ -46,6 +88,8 @@ class Stop:
             for number, default in ((signal.SIGINT, signal.default_int_handler), (signal.SIGTERM, signal.SIG_DFL)):
                 if signal.getsignal(number) is default:
                     self.previous[number] = signal.signal(number, self._handle)
+            if signal.SIGTERM in self.previous:
+                self.last_resort = LastResort()
         return self
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
@@ -58,6 +102,8 @@ class Stop:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self.last_resort is not None:
+            self.last_resort.close()
         for number, handler in self.previous.items():
             signal.signal(number, handler)
 
