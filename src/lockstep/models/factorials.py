@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import jax.numpy as jnp
 import numpy as np
 from scipy.special import gammaln
@@ -9,6 +11,7 @@ from scipy.special import gammaln
 from lockstep.core.types import Array
 
 TABLE = gammaln(np.arange(256) + 1.0)
+HALF_LOG = 0.5 * math.log(2 * math.pi)
 
 
 def log_factorial(count: Array) -> Array:
@@ -20,6 +23,6 @@ def log_factorial(count: Array) -> Array:
     n = jnp.maximum(count, len(TABLE) - 1.0)
     squared = n * n
     rest = (1 / 12 - (1 / 360 - 1 / (1260 * squared)) / squared) / n
-    large = (n + 0.5) * jnp.log(n) - n + 0.5 * np.log(2 * np.pi) + rest
-    small = jnp.asarray(TABLE)[jnp.clip(count, 0, len(TABLE) - 1).astype(int)]
+    large = (n + 0.5) * jnp.log(n) - n + HALF_LOG + rest
+    small = jnp.asarray(TABLE, count.dtype)[jnp.clip(count, 0, len(TABLE) - 1).astype(np.int32)]
     return jnp.where(count < len(TABLE), small, large)
