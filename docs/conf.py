@@ -1,4 +1,7 @@
+import os
+import sys
 from importlib.metadata import version as installed_version
+from pathlib import Path
 
 from docutils import nodes
 from jupyter_cache import get_cache
@@ -21,6 +24,13 @@ nb_execution_mode = "cache"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 300
 nb_render_markdown_format = "myst"  # tables in what cells show
+
+# Pages run each program once on a little data, as most tests do, and are compiled in the same quick way.
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+import compilation  # noqa: E402
+
+compilation.choose()
+os.environ["PYTHONWARNINGS"] = "ignore:IProgress not found"  # of progress bars that no page shows
 
 # Formulas become MathML when the pages are built: they need neither a network nor a script.
 html_math_renderer = "mathml"
@@ -47,7 +57,21 @@ def visit_displaymath(self, node):
 
 
 # The pages that take longest to execute, the longest first.
-LONGEST = ("tutorial", "prediction", "large-data", "warmup", "howto/coupling", "exactness", "intractable")
+LONGEST = (
+    "tutorial",
+    "exactness",
+    "howto/ergm",
+    "large-data",
+    "intractable",
+    "coming-from",
+    "warmup",
+    "howto/nile",
+    "howto/state-space",
+    "theory/separation-laws",
+    "prediction",
+    "howto/coupling",
+    "black_boxes",
+)
 
 
 def begin_cache(app):

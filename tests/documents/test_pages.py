@@ -23,6 +23,26 @@ def run(name):
     return names
 
 
+def listed(name):
+    """The pages of the tables of contents of a page, as paths from the folder of the documentation."""
+    found = re.findall(r"```\{toctree\}\n(.*?)```", page(name), flags=re.DOTALL)
+    entries = [line for block in found for line in block.splitlines() if line and not line.startswith(":")]
+    return [f"{(Path(name).parent / entry).as_posix()}.md" for entry in entries]
+
+
+def test_every_page_is_reached_from_the_first():
+    reached, ahead = set(), ["index.md"]
+    while ahead:
+        name = ahead.pop()
+        reached.add(name)
+        ahead += set(listed(name)) - reached
+    folder = ROOT / "docs"
+    paths = (path.relative_to(folder) for path in folder.rglob("*.md"))
+    # The zoo's table is made by a study, and is no page of the documentation.
+    there = {path.as_posix() for path in paths if path.parts[0] not in ("_build", "jupyter_execute")}
+    assert reached == there - {"zoo.md"} and len(reached) > 50
+
+
 def test_the_landing_page_has_an_install_line_and_ten_lines_that_run(capsys):
     text = page("index.md")
     assert "pip install lockstep-mcmc" in text

@@ -1,12 +1,14 @@
 """Published numbers beside ours, entered into the field book: Onsager's energy, marriages of Florence, the Nile."""
 
+import math
+
 import jax
 import jax.numpy as jnp
 import jax.random as jr
 import networkx
 import numpy as np
 import pytest
-from field_book import Book, page_of
+from field_book import DOCS, Book, page_of
 from scipy.special import ellipk
 
 import lockstep as ls
@@ -163,3 +165,13 @@ def test_rows_are_renewed_and_the_page_says_what_was_entered(tmp_path):
     page = page_of(again.rows)
     assert "| quantity | 10.00 ± 0.30 | 10.30 ± 0.40 | +0.6 |" in page and page.count("| quantity | 10") == 1
     assert "| second | about 1 | 1.00040 ± 0.00020 | +2.0 |" in page and "A source." in page and "`a command`" in page
+
+
+def test_the_page_that_is_kept_has_all_rows_with_source_command_and_deviation():
+    book = Book()
+    assert DOCS.joinpath("field-book.md").read_text(encoding="utf-8") == page_of(book.rows)
+    told = " ".join(row["source"] for row in book.rows)
+    assert all(name in told for name in ("arXiv:1205.6857", "Biswas", "Onsager", "ergm", "Durbin"))
+    for row in book.rows:
+        assert all(row[name] for name in ("published", "ours", "source", "command", "date", "machine"))
+        assert math.isfinite(row["apart"]) and (abs(row["apart"]) < FAR or (row["is_bound"] and row["apart"] > 0))

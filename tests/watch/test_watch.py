@@ -82,6 +82,7 @@ def test_the_page_tells_where_all_runs_stand(served):
     assert report["data"]["draws"] == 200 and "Exact kernel" in report["findings"]
     assert report["data"]["history"]["draws"] == [32, 48, 64, 96, 128, 192, 200]
     assert HOSTILE not in report["table"] and "&lt;img" in report["table"]
+    assert "RandomWalk(scale=1.2)" in report["facts"]  # as the directory tells: the kernel itself is not kept
     assert ask(served, "/")[0] == ask(served, "/run/0")[0] == 200
 
 

@@ -61,8 +61,8 @@ class Finite(Proposal):
         # Given that it is above the share, the rest of the uniform number is uniform again.
         rest = (uniform - share) / array_module.where(share < 1, 1 - share, 1.0)
         more = array_module.cumsum(array_module.maximum(there - here, 0.0))
-        drawn = (more / array_module.where(more[-1] > 0, more[-1], 1.0) < rest).sum().astype(candidate.dtype)
-        second = choose(uniform <= share, candidate, drawn)
+        drawn = (more / array_module.where(more[-1] > 0, more[-1], 1.0) < rest).sum()
+        second = choose(uniform <= share, candidate, drawn.astype(array_module.result_type(candidate)))
         return second, array_module.log(matrix[second, other] / matrix[other, second])
 
     def require_start(self, position: Position) -> None:

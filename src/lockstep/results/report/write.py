@@ -114,7 +114,7 @@ def _sentence(text: str) -> str:
 def _facts(run: Any) -> dict[str, str]:
     count = len(components(run))
     facts = {
-        "kernel": show(run.kernel) if run.kernel is not None else "not kept with the run",
+        "kernel": run.about["kernel"] if run.kernel is None else show(run.kernel),
         "chains": f"{run.chains}, of {run.draws:,} draws each",
         "warm-up": f"{run.warmup:,} updates",
         "thinning": f"{run.thin} update{'s' * (run.thin > 1)} a draw",
