@@ -59,18 +59,25 @@ def visit_displaymath(self, node):
 # The pages that take longest to execute, the longest first.
 LONGEST = (
     "tutorial",
-    "exactness",
     "howto/ergm",
+    "exactness",
+    "howto/simulator",
     "large-data",
-    "intractable",
     "coming-from",
-    "warmup",
     "howto/nile",
+    "intractable",
     "howto/state-space",
+    "howto/importance",
+    "warmup",
+    "theory/lagged",
     "theory/separation-laws",
     "prediction",
+    "howto/particle-filter",
+    "theory/corrected",
+    "howto/add-an-algorithm",
+    "theory/kac",
     "howto/coupling",
-    "black_boxes",
+    "parameters",
 )
 
 
@@ -101,7 +108,7 @@ def deal_out(app, env, docnames):
 
 def keep_colons(app, what, name, value, options, lines):
     """Attributes are described in sentences: what is before a colon is no type. Napoleon looks at the first line."""
-    if what in ("attribute", "property"):
+    if what in ("attribute", "property", "data"):
         lines.insert(0, "\\ ")
 
 
