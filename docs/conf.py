@@ -23,6 +23,7 @@ myst_enable_extensions = ["dollarmath", "deflist"]
 nb_execution_mode = "cache"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 300
+nb_merge_streams = True  # what a cell prints is one block
 nb_render_markdown_format = "myst"  # tables in what cells show
 
 # Pages run each program once on a little data, as most tests do, and are compiled in the same quick way.

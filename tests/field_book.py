@@ -86,8 +86,7 @@ def page_of(rows):
         lines += [f"| {row['quantity']} | {row['published']} | {row['ours']} | {apart_of(row)} |" for row in inner]
         lines.append("")
         for source in dict.fromkeys(row["source"] for row in inner):
-            lines.append(f"Source: {source}")
+            lines += [f"Source: {source}", ""]
         for how in dict.fromkeys((row["command"], row["date"], row["machine"]) for row in inner):
-            lines.append(f"\nBy `{how[0]}`, {how[1]}, on {how[2]}.")
-        lines.append("")
+            lines += [f"By `{how[0]}`, {how[1]}, on {how[2]}.", ""]
     return "\n".join(lines)
