@@ -143,10 +143,7 @@ FAULTS = {
         ("return choose(x.is_all, value, -value)", "return choose(x.is_all, value, value)"),
         ("return choose(x.is_all, value, -value)", "return value"),
         ("choose(x.is_all, position, candidate), choose(x.is_all, candidate, position)", "position, candidate"),
-        (
-            "self.log_likelihood(there, data) - self.log_likelihood(back, data)",
-            "self.log_likelihood(back, data) - self.log_likelihood(there, data)",
-        ),
+        ("self.single.log_weight(data, there, back)", "self.single.log_weight(data, back, there)"),
         ("array_module.exp(logs - shift).mean()) + shift", "array_module.exp(logs - shift).sum()) + shift"),
         ("array_module.exp(logs - shift).mean()) + shift", "array_module.exp(logs - shift).mean())"),
     ],
@@ -157,7 +154,7 @@ FAULTS = {
         ("return x._replace(is_all=~x.is_all), 0.0", "return x, 0.0"),
     ],
     ("ratios/averaged.py", "kernels/test_keys.py"): [
-        ("draw_each(self.draw, key_data, (*shape, self.count))", "draw_each(self.draw, key_way, (*shape, self.count))"),
+        ("draw_each(self.single.draw, key_data,", "draw_each(self.single.draw, key_way,"),
     ],
     ("ratios/screened.py", "kernels/test_exactness.py::test_exact_kernels_are_exact_and_say_so"): [
         ("screen = log_proposal_ratio + (value - memory.value)", "screen = value - memory.value"),
@@ -232,10 +229,12 @@ FAULTS = {
     ("check/batches.py", "check/test_curvature.py::test_hotelling_s_test_is_that_of_the_textbook"): [
         ("(count - entries) / (entries * (count - 1))", "(count - entries) / (count - 1)"),
         ("fdtrc(entries, count - entries, ratio)", "fdtrc(entries, 2, ratio)"),
-        ("fdtrc(entries, count - entries, ratio)", "1 - fdtrc(entries, count - entries, ratio)"),
-        ("np.cov(flattened, rowvar=False)) / count", "np.cov(flattened, rowvar=False))"),
-        ("scores @ np.linalg.solve(correlation, scores)", "scores @ scores"),
+        ("np.cov(means, rowvar=False)) / count", "np.cov(means, rowvar=False))"),
+        ('along = np.einsum("...ij,...i->...j"', 'along = np.einsum("...ij,...j->...i"'),
         ("scores = mean / errors", "scores = mean / errors**2"),
+        ("_resampled((means - mean) / errors)", "_resampled(means / errors)"),
+        ("covariances / (count - 1)", "covariances / count**2"),
+        ("- means[:, :, None] * means[:, None, :]", "+ means[:, :, None] * means[:, None, :]"),
     ],
     ("check/batches.py", "check/test_curvature.py::test_dependent_draws_make_longer_batches"): [
         ("if np.all(lagged < SIGNIFICANT / np.sqrt(pairs)):", "if True:"),
@@ -243,6 +242,9 @@ FAULTS = {
     ],
     ("check/batches.py", "check/test_curvature.py::test_false_alarms_are_as_rare_as_they_are_said_to_be"): [
         ("if np.all(lagged < SIGNIFICANT / np.sqrt(pairs)):", "if np.all(lagged < 0.5):"),
+    ],
+    ("check/batches.py", "check/test_curvature.py::test_skew_entries_of_few_independent_draws"): [
+        ("if reached == 0:", "if reached >= 0:"),
     ],
     ("surrogates/quadratic.py", "surrogates/test_quadratic.py::test_a_normal_density_is_found_whatever_was_proposed"): [
         ("z @ (self.curvature @ z) / 2", "z @ (self.curvature @ z)"),
@@ -823,20 +825,18 @@ FAULTS = {
         ("1.1 * jnp.sqrt((mean + 1) / nu)), 2.0)", "1.1 * jnp.sqrt((mean + 1) / nu)), 1.0)"),
     ],
     ("models/changes.py", "models/test_terms.py::test_changes_are_differences"): [
-        ("return table[count + 1] - table[count]", "return table[count] - table[count - 1]"),
-        ("value = table[paths(graph, i, j)]", "value = table[paths(graph, j, i)]"),
-        ("value += step(table, graph.out_degree[j] - is_there)", "value += step(table, graph.out_degree[j])"),
-        ("value = step(table, graph.in_degree[j] - is_there)", "value = step(table, graph.in_degree[i] - is_there)"),
-        ("        if k != j:\n", "        if k != i:\n"),
-        ("value = vector[0, i] + vector[1, j]", "value = vector[1, i] + vector[0, j]"),
-        ("2 * (is_tie(graph, j, i) if is_directed else is_there)", "2 * is_there"),
-        ("value = float(paths(graph, j, i))", "value = float(paths(graph, i, j))"),
+        ("return terms.tables[t, count + 1] - terms.tables[t, count]", "return terms.tables[t, count + 1] - 1"),
+        ("partners = paths(graph, i, j)", "partners = paths(graph, j, i)"),
+        ("value += step(terms, t, graph.out_degree[j] - is_there)", "value += step(terms, t, graph.out_degree[j])"),
+        ("step(terms, t, graph.in_degree[j] - is_there)", "step(terms, t, graph.in_degree[i] - is_there)"),
+        ("(is_dyadwise and k != j)", "(is_dyadwise and k != i)"),
+        ("terms.vectors[t, 0, i] + terms.vectors[t, 1, j]", "terms.vectors[t, 1, i] + terms.vectors[t, 0, j]"),
+        ("both = is_tie(graph, j, i) if is_directed else is_there", "both = is_there"),
+        ("value += paths(graph, j, i)", "value += paths(graph, i, j)"),
     ],
     ("models/ties.py", "models/test_terms.py::test_changes_are_differences"): [
-        (
-            "if graph.out_degree[j] < graph.out_degree[i]:",
-            "if graph.out_degree[j] > graph.out_degree[i]:\n        j = i",
-        ),
+        ("if degree[j] < degree[i]:", "if degree[j] > degree[i]:\n        j = i"),
+        ("if is_out else is_tie(graph, k, j)", "if is_out else is_tie(graph, j, k)"),
         ("total += is_tie(graph, i, graph.into[j, n])", "total += is_tie(graph, j, graph.into[j, n])"),
     ],
     ("models/ties.py", "models/test_constraints.py::test_the_statistics_of_a_simulation_are_those_of_its_graph"): [
@@ -859,8 +859,8 @@ FAULTS = {
         ("(0.5 / (count + 1) + 0.5 / pairs)", "(0.5 / count + 0.5 / pairs)"),
         ("n = int(u * len(rules.pairs))", "n = int(u * count)"),
         (
-            "graph.out_degree[i] < rules.most_out and graph.in_degree[j] < rules.most_in",
-            "graph.out_degree[i] < rules.most_out",
+            "return (graph.out_degree[i] < rules.most_out) & (graph.in_degree[j] < rules.most_in)",
+            "return graph.out_degree[i] < rules.most_out",
         ),
         ("        return len(rules.pairs)\n", "        return nodes * (nodes - 1) // 2\n"),
     ],
@@ -870,7 +870,7 @@ FAULTS = {
     ): [
         ("if uniform(start, 2 * step + 1) < ratio:", "if uniform(start, 2 * step) < ratio:"),
         ("place[ties[n, 0], ties[n, 1]] = n", "place[i, j] = n"),
-        ("log_ratio += sign * theta[g, t] * added[t]", "log_ratio += theta[g, t] * added[t]"),
+        ("log_ratio += sign * theta[t] * added[t]", "log_ratio += theta[t] * added[t]"),
     ],
     ("models/missing_ties.py", "models/test_missing_ties.py"): [
         (

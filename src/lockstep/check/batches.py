@@ -9,8 +9,11 @@ import numpy as np
 from scipy.special import fdtrc
 
 SIGNIFICANT = 2.0  # standard errors of a correlation
+ENOUGH = 100  # batches beyond the number of entries that are not seen to be correlated: fewer draws tell nothing
 FURTHER = 2  # doublings
-SPARE = 10  # batches beyond the number of entries
+SPARE = 10  # batches beyond the number of entries, in the end
+MOST = 512  # batches in the end
+RESAMPLES = 4_999
 LARGEST_CONDITION = 1e10
 
 
@@ -27,8 +30,10 @@ def mean_is_zero(values: np.ndarray, names: Sequence[str]) -> Hotelling:
     """Hotelling's test that vectors (chains, draws, entries), dependent along each chain, have mean 0.
 
     Batches are doubled in length until the means of neighbouring ones are not seen to be correlated, and twice more,
-    as far as there are enough: what is left of the correlation would make the variance too small. Too few of them, or
-    entries that do not vary, are refused.
+    as far as there are enough: what is left of the correlation would make the variance too small. The statistic is
+    compared with those of batches drawn again, with replacement, about their own mean: entries that are squares are
+    skew, and a mean that is small by chance then comes with a variance that is too small. Where no resample reaches the
+    statistic the p-value is that of the F distribution. Too few batches, or entries that do not vary, are refused.
     """
     if not np.all(np.isfinite(values)):
         where = int(np.flatnonzero(~np.isfinite(values).all(axis=(0, 1)))[0])
@@ -36,14 +41,35 @@ def mean_is_zero(values: np.ndarray, names: Sequence[str]) -> Hotelling:
             f"run: the derivatives of the log posterior are not finite for {names[where]} at some draws; look at "
             f"log_prior and log_likelihood there"
         )
+    means = _uncorrelated(values, names)
+    count, entries = means.shape
+    mean, covariance = means.mean(axis=0), np.atleast_2d(np.cov(means, rowvar=False)) / count
+    errors = np.sqrt(np.diag(covariance))
+    scores = mean / errors
+    if np.linalg.cond(covariance / np.outer(errors, errors)) > LARGEST_CONDITION:
+        raise ValueError(
+            "run: the variance of what is compared is singular: some parameters are functions of others; leave those "
+            "out"
+        )
+    statistic = float(_squared(scores, covariance / np.outer(errors, errors)))
+    ratio = statistic * (count - entries) / (entries * (count - 1))
+    reached = np.sum(_resampled((means - mean) / errors) >= statistic)
+    p_value = (1 + reached) / (1 + RESAMPLES)
+    if reached == 0:
+        p_value = min(p_value, fdtrc(entries, count - entries, ratio))
+    return Hotelling(statistic, float(p_value), scores, count)
+
+
+def _uncorrelated(values: np.ndarray, names: Sequence[str]) -> np.ndarray:
+    """Means of batches that are long enough to be taken for independent, one a row."""
     entries = values.shape[-1]
-    means, least = values, entries + SPARE
+    means, least = values, entries + ENOUGH
     while True:
         count = means.shape[0] * means.shape[1]
         if count < least:
             raise ValueError(
-                f"run: its draws are too few or too dependent, {count} batches where {entries} entries need {least}; "
-                f"give a longer run, or more draws="
+                f"run: its draws are too few or too dependent: no more than {count} batches of them are independent, "
+                f"where {least} are needed; give a longer run, or more draws="
             )
         centred = means - means.mean(axis=(0, 1))
         variance = np.mean(centred**2, axis=(0, 1))
@@ -57,26 +83,34 @@ def mean_is_zero(values: np.ndarray, names: Sequence[str]) -> Hotelling:
         if np.all(lagged < SIGNIFICANT / np.sqrt(pairs)):
             break
         means = _doubled(means)
-    for _ in range(FURTHER):
-        if means.shape[0] * (means.shape[1] // 2) >= least:
-            means = _doubled(means)
-    count = means.shape[0] * means.shape[1]
-    flattened = means.reshape(count, entries)
-    mean, covariance = flattened.mean(axis=0), np.atleast_2d(np.cov(flattened, rowvar=False)) / count
-    errors = np.sqrt(np.diag(covariance))
-    correlation = covariance / np.outer(errors, errors)
-    if np.linalg.cond(correlation) > LARGEST_CONDITION:
-        raise ValueError(
-            "run: the variance of what is compared is singular: some parameters are functions of others; leave those "
-            "out"
-        )
-    scores = mean / errors
-    statistic = float(scores @ np.linalg.solve(correlation, scores))
-    ratio = statistic * (count - entries) / (entries * (count - 1))
-    return Hotelling(statistic, float(fdtrc(entries, count - entries, ratio)), scores, count)
+    further = 0
+    while further < FURTHER or means.shape[0] * means.shape[1] > MOST:
+        if means.shape[0] * (means.shape[1] // 2) < entries + SPARE:
+            break
+        means, further = _doubled(means), further + 1
+    return means.reshape(-1, entries)
 
 
 def _doubled(means: np.ndarray) -> np.ndarray:
     """The means of pairs of neighbouring batches; the last one may be left over."""
     pairs = means.shape[1] // 2
     return (means[:, 0 : 2 * pairs : 2] + means[:, 1 : 2 * pairs : 2]) / 2
+
+
+def _squared(vectors: np.ndarray, matrices: np.ndarray) -> np.ndarray:
+    """``vᵀ M⁻¹ v`` for each vector v and matrix M; infinite where M is singular."""
+    lengths, directions = np.linalg.eigh(matrices)
+    along = np.einsum("...ij,...i->...j", directions, vectors) ** 2
+    is_singular = lengths <= lengths[..., -1:] / LARGEST_CONDITION
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(is_singular, np.inf, along / lengths).sum(axis=-1)
+
+
+def _resampled(centred: np.ndarray) -> np.ndarray:
+    """Hotelling's statistic of vectors drawn with replacement from some that have mean 0."""
+    count, entries = centred.shape
+    times = np.random.default_rng(0).multinomial(count, np.full(count, 1 / count), size=RESAMPLES) / count
+    means = times @ centred
+    squares = times @ (centred[:, :, None] * centred[:, None, :]).reshape(count, -1)
+    covariances = squares.reshape(-1, entries, entries) - means[:, :, None] * means[:, None, :]
+    return _squared(means, covariances / (count - 1))

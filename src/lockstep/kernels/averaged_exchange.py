@@ -6,11 +6,10 @@ from typing import Any
 
 from lockstep.core.arguments import whole
 from lockstep.core.proposal import Proposal
-from lockstep.host.boxes import returning
-from lockstep.host.functions import Function, wrapped
-from lockstep.kernels.exchange import posterior_of, randomized_by
+from lockstep.kernels.exchange import posterior_of, randomized_by, simulation_of
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.ratios.averaged import AveragedData
+from lockstep.ratios.randomizations import AuxiliaryData
 
 
 def averaged_exchange(
@@ -63,12 +62,5 @@ def averaged_exchange(
     Andrieu, Yıldırım, Doucet and Chopin (2020), arXiv:2101.01253.
     """
     posterior = posterior_of(log_prior, log_likelihood, data)
-    averaged = AveragedData(
-        posterior.log_likelihood,
-        wrapped(Function, returning(simulate, data), "simulate"),
-        posterior.data,
-        None if draw is None else wrapped(Function, draw, "draw of averaged_exchange"),
-        posterior.log_prior,
-        whole(count, "count of averaged_exchange", 1),
-    )
-    return randomized_by(posterior, averaged, proposal)
+    single = AuxiliaryData(*simulation_of(posterior, simulate, draw, "averaged_exchange"))
+    return randomized_by(posterior, AveragedData(single, whole(count, "count of averaged_exchange", 1)), proposal)

@@ -98,16 +98,21 @@ def exchange(
     Simulation 80.
     """
     posterior = posterior_of(log_prior, log_likelihood, data)
-    common = (
-        posterior.log_likelihood,
-        wrapped(Function, returning(simulate, data), "simulate"),
-        posterior.data,
-        None if draw is None else wrapped(Function, draw, "draw of exchange"),
-        posterior.log_prior,
-    )
+    common = simulation_of(posterior, simulate, draw, "exchange")
     if inner is None:
         return randomized_by(posterior, AuxiliaryData(*common), proposal)
     return randomized_by(posterior, InnerChain(*common, whole(inner, "inner of exchange", 1)), proposal)
+
+
+def simulation_of(posterior: Posterior, simulate: Any, draw: Any, name: str) -> tuple[Scalar, Function, Any, Any, Any]:
+    """What auxiliary data are made with, from what a user gave to the algorithm of that name."""
+    return (
+        posterior.log_likelihood,
+        wrapped(Function, returning(simulate, posterior.data), "simulate"),
+        posterior.data,
+        None if draw is None else wrapped(Function, draw, f"draw of {name}"),
+        posterior.log_prior,
+    )
 
 
 def posterior_of(log_prior: Any, log_likelihood: Any, data: Any) -> Posterior:

@@ -73,13 +73,10 @@ def noisy_exchange(
 
     Examples
     --------
-    >>> import jax, jax.numpy as jnp, lockstep as ls
+    >>> import jax, lockstep as ls
     >>> model = ls.models.Ising((6, 6))
-    >>> kernel = ls.noisy_exchange(
-    ...     log_prior=lambda theta: jnp.where((theta >= 0) & (theta <= 1), 0.0, -jnp.inf),
-    ...     log_likelihood=model.log_likelihood, simulate=model.simulate,
-    ...     data=model.simulate(jax.random.key(0), 0.3), proposal=ls.RandomWalk(0.4), count=8,
-    ... )
+    >>> data = model.simulate(jax.random.key(0), 0.3)
+    >>> kernel = ls.noisy_exchange(None, model.log_likelihood, model.simulate, data, ls.RandomWalk(0.4), count=8)
     >>> kernel.ratio.estimator.with_count(16).count
     16
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from lockstep.models.compiled import njit
+from lockstep.models.compiled import inlined
 from lockstep.models.families import (
     CYCLIC,
     DIFFERENCE,
@@ -22,9 +22,9 @@ from lockstep.models.families import (
     OUT_DEGREE,
     SUM,
     TRANSITIVE,
-    TRIANGLES,
+    TWO_PATHS,
 )
-from lockstep.models.ties import common_sources, common_targets, is_tie, paths
+from lockstep.models.ties import common, is_tie, paths
 
 
 class Compiled(NamedTuple):
@@ -37,79 +37,63 @@ class Compiled(NamedTuple):
     places: Any  # which of these matrices
 
 
-@njit
-def step(table: Any, count: int) -> Any:
-    """What one more counts for, if there are that many."""
-    return table[count + 1] - table[count]
+@inlined
+def step(terms: Any, t: int, count: int) -> Any:
+    """What one more counts for to term t, if there are that many."""
+    return terms.tables[t, count + 1] - terms.tables[t, count]
 
 
-@njit
-def edgewise_change(graph: Any, i: int, j: int, is_there: int, table: Any) -> Any:
-    """What f is of the tie's own shared partners, and what the tie adds to those of others."""
-    value = table[paths(graph, i, j)]
-    for n in range(graph.out_degree[j]):  # i → k has the new partner j
-        k = graph.out[j, n]
-        if is_tie(graph, i, k):
-            value += step(table, paths(graph, i, k) - is_there)
-    for n in range(graph.in_degree[i]):  # k → j has the new partner i
-        k = graph.into[i, n]
-        if is_tie(graph, k, j):
-            value += step(table, paths(graph, k, j) - is_there)
-    return value
-
-
-@njit
-def dyadwise_change(graph: Any, i: int, j: int, is_there: int, table: Any) -> Any:
-    """What the tie adds to the shared partners of pairs, whether they are tied or not."""
+@inlined
+def partner_change(graph: Any, i: int, j: int, is_there: int, terms: Any, t: int) -> Any:
+    """What the tie adds to the shared partners of other pairs: of those that are tied, or of all."""
+    is_dyadwise = terms.codes[t] == DYADWISE
     value = 0.0
-    for n in range(graph.out_degree[j]):
+    for n in range(graph.out_degree[j]):  # i and k have the new partner j
         k = graph.out[j, n]
-        if k != i:
-            value += step(table, paths(graph, i, k) - is_there)
-    for n in range(graph.in_degree[i]):
+        if is_tie(graph, i, k) or (is_dyadwise and k != i):
+            value += step(terms, t, paths(graph, i, k) - is_there)
+    for n in range(graph.in_degree[i]):  # k and j have the new partner i
         k = graph.into[i, n]
-        if k != j:
-            value += step(table, paths(graph, k, j) - is_there)
+        if is_tie(graph, k, j) or (is_dyadwise and k != j):
+            value += step(terms, t, paths(graph, k, j) - is_there)
     return value
 
 
-@njit
+@inlined
 def change(graph: Any, i: int, j: int, is_there: int, is_directed: bool, terms: Any, into: Any) -> None:
     """What the tie i → j adds to each term, written into ``into``."""
     for t in range(len(terms.codes)):
-        code, table, vector = terms.codes[t], terms.tables[t], terms.vectors[t]
+        code, value = terms.codes[t], 0.0
         if code == EDGES:
             value = 1.0
         elif code == SUM:
-            value = vector[0, i] + vector[1, j]
+            value = terms.vectors[t, 0, i] + terms.vectors[t, 1, j]
         elif code == MATCH:
-            value = 1.0 if vector[0, i] == vector[1, j] else 0.0
+            value = 1.0 if terms.vectors[t, 0, i] == terms.vectors[t, 1, j] else 0.0
         elif code == DIFFERENCE:
-            value = abs(vector[0, i] - vector[1, j])
+            value = abs(terms.vectors[t, 0, i] - terms.vectors[t, 1, j])
         elif code == MATRIX:
             value = terms.matrices[terms.places[t], i, j]
         elif code == MUTUAL:
             value = float(is_tie(graph, j, i))
         elif code == OUT_DEGREE:
-            value = step(table, graph.out_degree[i] - is_there)
+            value = step(terms, t, graph.out_degree[i] - is_there)
             if not is_directed:
-                value += step(table, graph.out_degree[j] - is_there)
+                value += step(terms, t, graph.out_degree[j] - is_there)
         elif code == IN_DEGREE:
-            value = step(table, graph.in_degree[j] - is_there)
-        elif code == EDGEWISE:
-            value = edgewise_change(graph, i, j, is_there, table)
-        elif code == DYADWISE:
-            value = dyadwise_change(graph, i, j, is_there, table)
-        elif code == TRANSITIVE:
-            value = float(paths(graph, i, j) + common_targets(graph, i, j) + common_sources(graph, i, j))
-        elif code == CYCLIC:
-            value = float(paths(graph, j, i))
-        elif code == TRIANGLES:
-            value = float(paths(graph, i, j))
-            if is_directed:
-                value += paths(graph, j, i) + common_targets(graph, i, j) + common_sources(graph, i, j)
-        else:  # TWO_PATHS
-            value = float(
-                graph.out_degree[j] + graph.in_degree[i] - 2 * (is_tie(graph, j, i) if is_directed else is_there)
-            )
+            value = step(terms, t, graph.in_degree[j] - is_there)
+        elif code == TWO_PATHS:
+            both = is_tie(graph, j, i) if is_directed else is_there
+            value = float(graph.out_degree[j] + graph.in_degree[i] - 2 * both)
+        else:
+            if code not in (CYCLIC, DYADWISE):
+                partners = paths(graph, i, j)
+                value = terms.tables[t, partners] if code == EDGEWISE else float(partners)
+            if code in (EDGEWISE, DYADWISE):
+                value += partner_change(graph, i, j, is_there, terms, t)
+            elif is_directed:
+                if code != TRANSITIVE:
+                    value += paths(graph, j, i)
+                if code != CYCLIC:
+                    value += common(graph, i, j, True) + common(graph, i, j, False)
         into[t] = value

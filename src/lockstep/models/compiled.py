@@ -26,6 +26,11 @@ def njit(function: F) -> F:
         return numba.njit(function, nogil=True, error_model="numpy")
 
 
+def inlined(function: F) -> F:
+    """Compile a function into those that call it: across a call, compiled code counts who refers to an array."""
+    return numba.njit(function, nogil=True, error_model="numpy", forceinline=True)
+
+
 @njit
 def stream(words: Any, number: int) -> Any:
     """The start of a stream of random numbers: a function of a key's words and of the stream's number."""
@@ -35,7 +40,7 @@ def stream(words: Any, number: int) -> Any:
     return state
 
 
-@njit
+@inlined
 def mixed(z: Any) -> Any:
     """The output function of SplitMix64 (Steele, Lea and Flood, 2014)."""
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -43,7 +48,7 @@ def mixed(z: Any) -> Any:
     return z ^ (z >> np.uint64(31))
 
 
-@njit
+@inlined
 def uniform(start: Any, index: int) -> Any:
     """Number ``index`` of a stream, in [0, 1) with 53 bits: no matter in which order they are asked for."""
     z = mixed(start + np.uint64(index + 1) * np.uint64(0x9E3779B97F4A7C15))

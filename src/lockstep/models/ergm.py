@@ -81,8 +81,9 @@ class ERGM(Simulator, Showing):
 
     is_perfect = False
     simulation_error = (
-        "of a chain of toggles that is stopped, which falls geometrically with their number; where more `toggles` "
-        "change nothing they are enough"
+        "of a chain of toggles that is stopped, which falls geometrically with their number; "
+        "ls.check.curvature(run, longer, graph, log_prior), with longer a model of more `toggles`, tests whether they "
+        "are enough"
     )
 
     def __init__(

@@ -13,23 +13,8 @@ from typing import Any
 import numpy as np
 
 from lockstep.core.arguments import flag, is_array, is_number
-from lockstep.models.families import (
-    CYCLIC,
-    DIFFERENCE,
-    DYADWISE,
-    EDGES,
-    EDGEWISE,
-    IN_DEGREE,
-    MATCH,
-    MATRIX,
-    MUTUAL,
-    OUT_DEGREE,
-    SUM,
-    TRANSITIVE,
-    TRIANGLES,
-    TWO_PATHS,
-    Term,
-)
+from lockstep.models import families
+from lockstep.models.families import Term
 
 __all__ = [
     "Term",
@@ -71,7 +56,7 @@ ONLY_UNDIRECTED = {"degree", "stars", "gwdegree"}
 # --- ties, each with a weight -----------------------------------------------------------------------------------------
 def edges() -> Term:
     """The number of ties."""
-    return Term("edges", EDGES)
+    return Term("edges", families.EDGES)
 
 
 def nodecov(values: Any) -> Term:
@@ -113,15 +98,15 @@ def nodematch(values: Any, by_category: bool = False) -> Term:
         levels, category = np.unique(held, return_inverse=True)
         number = category.astype(float)
         if not by_category:
-            return [Term(name, MATCH, values=np.stack([number, number]))]
+            return [Term(name, families.MATCH, values=np.stack([number, number]))]
         # What is not a number equals nothing: the other categories match nobody.
         alone = [np.where(category == c, number, np.nan) for c in range(len(levels))]
         return [
-            Term(_at_level(name, level), MATCH, values=np.stack([one, one]))
+            Term(_at_level(name, level), families.MATCH, values=np.stack([one, one]))
             for level, one in zip(levels, alone, strict=True)
         ]
 
-    return Term(name, MATCH, values=values, bind=bind)
+    return Term(name, families.MATCH, values=values, bind=bind)
 
 
 def absdiff(values: Any) -> Term:
@@ -130,97 +115,97 @@ def absdiff(values: Any) -> Term:
 
     def bind(held: Any) -> list[Term]:
         number = _numbers(held, name)
-        return [Term(name, DIFFERENCE, values=np.stack([number, number]))]
+        return [Term(name, families.DIFFERENCE, values=np.stack([number, number]))]
 
-    return Term(name, DIFFERENCE, values=values, bind=bind)
+    return Term(name, families.DIFFERENCE, values=values, bind=bind)
 
 
 def edgecov(matrix: Any, name: str | None = None) -> Term:
     """The sum over ties of the entries of a matrix (or a networkx graph: ties that are ties there too)."""
     name = "edgecov" if name is None else f"edgecov({name})"
-    return Term(name, MATRIX, values=matrix, bind=lambda held: [Term(name, MATRIX, values=held)])
+    return Term(name, families.MATRIX, values=matrix, bind=lambda held: [Term(name, families.MATRIX, values=held)])
 
 
 # --- degrees ----------------------------------------------------------------------------------------------------------
 def degree(k: int) -> Term:
     """The number of nodes with k ties; ``degree(0)`` counts isolated ones."""
-    return Term(f"degree({_whole(k, 'degree', 0)})", OUT_DEGREE, partial(_equal, k))
+    return _of_degrees("degree", families.OUT_DEGREE, _equal, k)
 
 
 def out_degree(k: int) -> Term:
     """The number of nodes that k ties leave, in a directed graph."""
-    return Term(f"out_degree({_whole(k, 'out_degree', 0)})", OUT_DEGREE, partial(_equal, k))
+    return _of_degrees("out_degree", families.OUT_DEGREE, _equal, k)
 
 
 def in_degree(k: int) -> Term:
     """The number of nodes that k ties enter, in a directed graph."""
-    return Term(f"in_degree({_whole(k, 'in_degree', 0)})", IN_DEGREE, partial(_equal, k))
+    return _of_degrees("in_degree", families.IN_DEGREE, _equal, k)
 
 
 def stars(k: int) -> Term:
     """The number of k-stars: a node and k of its neighbours."""
-    return Term(f"stars({_whole(k, 'stars', 2)})", OUT_DEGREE, partial(_chosen, k))
+    return _of_degrees("stars", families.OUT_DEGREE, _chosen, k)
 
 
 def out_stars(k: int) -> Term:
     """The number of stars of k ties that leave a node, in a directed graph."""
-    return Term(f"out_stars({_whole(k, 'out_stars', 2)})", OUT_DEGREE, partial(_chosen, k))
+    return _of_degrees("out_stars", families.OUT_DEGREE, _chosen, k)
 
 
 def in_stars(k: int) -> Term:
     """The number of stars of k ties that enter a node, in a directed graph."""
-    return Term(f"in_stars({_whole(k, 'in_stars', 2)})", IN_DEGREE, partial(_chosen, k))
+    return _of_degrees("in_stars", families.IN_DEGREE, _chosen, k)
 
 
 def gwdegree(decay: float) -> Term:
     """Geometrically weighted degree: ``e^α Σ_nodes (1 - (1 - e^{-α})^d)``, d the degree."""
-    return Term(f"gwdegree({_decay(decay)})", OUT_DEGREE, partial(_weighted, decay))
+    return _decaying("gwdegree", families.OUT_DEGREE, decay)
 
 
 def gwodegree(decay: float) -> Term:
     """Geometrically weighted out-degree, in a directed graph."""
-    return Term(f"gwodegree({_decay(decay)})", OUT_DEGREE, partial(_weighted, decay))
+    return _decaying("gwodegree", families.OUT_DEGREE, decay)
 
 
 def gwidegree(decay: float) -> Term:
     """Geometrically weighted in-degree, in a directed graph."""
-    return Term(f"gwidegree({_decay(decay)})", IN_DEGREE, partial(_weighted, decay))
+    return _decaying("gwidegree", families.IN_DEGREE, decay)
 
 
 # --- pairs, paths and triangles ---------------------------------------------------------------------------------------
 def mutual() -> Term:
     """The number of pairs with ties both ways, in a directed graph."""
-    return Term("mutual", MUTUAL)
+    return Term("mutual", families.MUTUAL)
 
 
 def two_paths() -> Term:
     """The number of paths of two ties, i – k – j, or i → k → j with i ≠ j in a directed graph."""
-    return Term("two_paths", TWO_PATHS)
+    return Term("two_paths", families.TWO_PATHS)
 
 
 def triangles() -> Term:
     """The number of triangles; in a directed graph transitive and cyclic ones together."""
-    return Term("triangles", TRIANGLES)
+    return Term("triangles", families.TRIANGLES)
 
 
 def ttriple() -> Term:
     """The number of transitive triples, i → k → j with i → j, in a directed graph."""
-    return Term("ttriple", TRANSITIVE)
+    return Term("ttriple", families.TRANSITIVE)
 
 
 def ctriple() -> Term:
     """The number of cyclic triples, i → j → k → i, in a directed graph."""
-    return Term("ctriple", CYCLIC)
+    return Term("ctriple", families.CYCLIC)
 
 
 def gwesp(decay: float) -> Term:
     """Geometrically weighted edgewise shared partners: ``e^α Σ_ties (1 - (1 - e^{-α})^s)``, s the shared partners."""
-    return Term(f"gwesp({_decay(decay)})", EDGEWISE, partial(_weighted, decay))
+    return _decaying("gwesp", families.EDGEWISE, decay)
 
 
 def gwdsp(decay: float) -> Term:
     """Geometrically weighted dyadwise shared partners: as `gwesp`, summed over all pairs, tied or not."""
-    return Term(f"gwdsp({_decay(decay)})", DYADWISE, partial(_weighted, decay))
+    return _decaying("gwdsp", families.DYADWISE, decay)
 
 
 # --- functions of degrees and shared partners -------------------------------------------------------------------------
@@ -247,9 +232,9 @@ def _covariate(term: str, values: Any, of_sender: int, of_receiver: int) -> Term
 
     def bind(held: Any) -> list[Term]:
         number = _numbers(held, name)
-        return [Term(name, SUM, values=np.stack([of_sender * number, of_receiver * number]))]
+        return [Term(name, families.SUM, values=np.stack([of_sender * number, of_receiver * number]))]
 
-    return Term(name, SUM, values=values, bind=bind)
+    return Term(name, families.SUM, values=values, bind=bind)
 
 
 def _factor(term: str, values: Any, of_sender: int, of_receiver: int) -> Term:
@@ -261,11 +246,11 @@ def _factor(term: str, values: Any, of_sender: int, of_receiver: int) -> Term:
             raise ValueError(f"terms of ERGM: {name} has the one category {levels[0]!r}; a factor needs two")
         is_level = [(held == level).astype(float) for level in levels[1:]]
         return [
-            Term(_at_level(name, level), SUM, values=np.stack([of_sender * one, of_receiver * one]))
+            Term(_at_level(name, level), families.SUM, values=np.stack([of_sender * one, of_receiver * one]))
             for level, one in zip(levels[1:], is_level, strict=True)
         ]
 
-    return Term(name, SUM, values=values, bind=bind)
+    return Term(name, families.SUM, values=values, bind=bind)
 
 
 def _named(term: str, values: Any) -> str:
@@ -284,14 +269,15 @@ def _numbers(held: np.ndarray, name: str) -> np.ndarray:
     return held.astype(float)
 
 
-def _whole(k: Any, term: str, least: int) -> int:
+def _of_degrees(term: str, family: int, function: Any, k: Any) -> Term:
+    least = 0 if function is _equal else 2
     if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < least:
         hint = " (1-stars are edges)" if least == 2 else ""
         raise ValueError(f"k of {term} is {k!r}; it must be a whole number, at least {least}{hint}")
-    return int(k)
+    return Term(f"{term}({int(k)})", family, partial(function, int(k)))
 
 
-def _decay(decay: Any) -> float:
+def _decaying(term: str, family: int, decay: Any) -> Term:
     if not is_array(decay) or not is_number(decay) or not 0 <= decay < np.inf:
         raise ValueError(f"decay of a weighted term is {decay!r}; it must be one number, at least 0")
-    return float(decay)
+    return Term(f"{term}({float(decay)})", family, partial(_weighted, float(decay)))

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lockstep.models.compiled import njit
+from lockstep.models.compiled import inlined, njit
 
 ONE = np.uint64(1)
 
@@ -39,27 +39,26 @@ def widened(graph: Any, is_directed: bool) -> Any:
     """The same graph with room for twice as many ties at every node."""
     nodes, width = graph.out.shape
     out = np.empty((nodes, 2 * width), np.int32)
-    out[:, :width] = graph.out
-    into = out
-    if is_directed:
-        into = np.empty((nodes, 2 * width), np.int32)
-        into[:, :width] = graph.into
+    into = np.empty((nodes, 2 * width), np.int32) if is_directed else out
+    for i in range(nodes):
+        for n in range(width):
+            out[i, n], into[i, n] = graph.out[i, n], graph.into[i, n]
     return Ties(graph.bits, out, into, graph.out_degree, graph.in_degree)
 
 
-@njit
+@inlined
 def is_tie(graph: Any, i: int, j: int) -> Any:
     """1 if there is a tie i → j, else 0."""
     return np.int64((graph.bits[i, j >> 6] >> np.uint64(j & 63)) & ONE)
 
 
-@njit
+@inlined
 def is_full(graph: Any, i: int, j: int) -> Any:
     """Whether there is no room for a tie i → j."""
     return max(graph.out_degree[i], graph.in_degree[j]) == graph.out.shape[1]
 
 
-@njit
+@inlined
 def add(graph: Any, i: int, j: int, is_directed: bool) -> None:
     """Put a tie i → j where there is none."""
     graph.bits[i, j >> 6] |= ONE << np.uint64(j & 63)
@@ -71,7 +70,7 @@ def add(graph: Any, i: int, j: int, is_directed: bool) -> None:
     graph.in_degree[j] += 1
 
 
-@njit
+@inlined
 def drop(listed: Any, degree: Any, i: int, j: int) -> None:
     """Take j out of the list of i; the last one takes its place."""
     place = 0
@@ -81,7 +80,7 @@ def drop(listed: Any, degree: Any, i: int, j: int) -> None:
     listed[i, place] = listed[i, degree[i]]
 
 
-@njit
+@inlined
 def remove(graph: Any, i: int, j: int, is_directed: bool) -> None:
     """Take away the tie i → j."""
     graph.bits[i, j >> 6] &= ~(ONE << np.uint64(j & 63))
@@ -91,36 +90,27 @@ def remove(graph: Any, i: int, j: int, is_directed: bool) -> None:
     drop(graph.into, graph.in_degree, j, i)
 
 
-@njit
+@inlined
 def paths(graph: Any, i: int, j: int) -> Any:
     """How many k there are with i → k → j."""
+    leaving, entering = graph.out_degree[i], graph.in_degree[j]
+    is_shorter = leaving <= entering
     total = 0
-    if graph.out_degree[i] <= graph.in_degree[j]:
-        for n in range(graph.out_degree[i]):
-            total += is_tie(graph, graph.out[i, n], j)
-    else:
-        for n in range(graph.in_degree[j]):
-            total += is_tie(graph, i, graph.into[j, n])
+    for n in range(leaving if is_shorter else 0):
+        total += is_tie(graph, graph.out[i, n], j)
+    for n in range(0 if is_shorter else entering):
+        total += is_tie(graph, i, graph.into[j, n])
     return total
 
 
-@njit
-def common_targets(graph: Any, i: int, j: int) -> Any:
-    """How many k there are with i → k and j → k."""
-    if graph.out_degree[j] < graph.out_degree[i]:
+@inlined
+def common(graph: Any, i: int, j: int, is_out: bool) -> Any:
+    """How many k there are with i → k and j → k; or, if not ``is_out``, with k → i and k → j."""
+    listed, degree = (graph.out, graph.out_degree) if is_out else (graph.into, graph.in_degree)
+    if degree[j] < degree[i]:
         i, j = j, i
     total = 0
-    for n in range(graph.out_degree[i]):
-        total += is_tie(graph, j, graph.out[i, n])
-    return total
-
-
-@njit
-def common_sources(graph: Any, i: int, j: int) -> Any:
-    """How many k there are with k → i and k → j."""
-    if graph.in_degree[j] < graph.in_degree[i]:
-        i, j = j, i
-    total = 0
-    for n in range(graph.in_degree[i]):
-        total += is_tie(graph, graph.into[i, n], j)
+    for n in range(degree[i]):
+        k = listed[i, n]
+        total += is_tie(graph, j, k) if is_out else is_tie(graph, k, j)
     return total

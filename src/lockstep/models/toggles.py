@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lockstep.models.changes import change
-from lockstep.models.compiled import njit, stream, uniform
+from lockstep.models.compiled import inlined, njit, stream, uniform
 from lockstep.models.ties import add, empty, is_full, is_tie, remove, widened
 
 
@@ -25,7 +25,7 @@ class Rules(NamedTuple):
     most_in: Any
 
 
-@njit
+@inlined
 def free_pairs(nodes: int, rules: Any) -> Any:
     """How many pairs are free to change."""
     if len(rules.pairs):
@@ -33,7 +33,7 @@ def free_pairs(nodes: int, rules: Any) -> Any:
     return nodes * (nodes - 1) // (1 if rules.is_directed else 2)
 
 
-@njit
+@inlined
 def proposed(u: float, ties: Any, count: int, nodes: int, rules: Any) -> Any:
     """The pair that a uniform number proposes to toggle, ``count`` free ties being there."""
     if count and u < 0.5:
@@ -52,7 +52,7 @@ def proposed(u: float, ties: Any, count: int, nodes: int, rules: Any) -> Any:
     return i, j
 
 
-@njit
+@inlined
 def proposal_ratio(is_there: int, count: int, pairs: int) -> Any:
     """The probability of proposing the way back over that of the way there."""
     if is_there:
@@ -60,12 +60,10 @@ def proposal_ratio(is_there: int, count: int, pairs: int) -> Any:
     return (0.5 / (count + 1) + 0.5 / pairs) / (0.5 / pairs if count else 1.0 / pairs)
 
 
-@njit
+@inlined
 def is_allowed(graph: Any, i: int, j: int, rules: Any) -> Any:
     """Whether a tie i → j may be added."""
-    if not rules.is_directed:
-        return graph.out_degree[i] < rules.most_out and graph.out_degree[j] < rules.most_out
-    return graph.out_degree[i] < rules.most_out and graph.in_degree[j] < rules.most_in
+    return (graph.out_degree[i] < rules.most_out) & (graph.in_degree[j] < rules.most_in)
 
 
 @njit
@@ -101,38 +99,53 @@ def read(x: Any, rules: Any, ties: Any, place: Any) -> Any:
 
 
 @njit
-def toggle(words: Any, theta: Any, toggles: int, x: Any, rules: Any, terms: Any, totals: Any) -> None:
-    """Toggle the ties of each graph of ``x``, in place.
+def write(graph: Any, x: Any) -> None:
+    """A graph as a matrix."""
+    for i in range(len(x)):
+        for j in range(len(x)):
+            x[i, j] = 0
+        for n in range(graph.out_degree[i]):
+            x[i, graph.out[i, n]] = 1
 
-    ``totals[g, r]`` becomes what its statistics have changed by after (r + 1) ``toggles`` proposals.
+
+class Chain(NamedTuple):
+    """Where a chain is: its graph, the ties that are free to change, where each is listed, and what has changed."""
+
+    graph: Any
+    ties: Any
+    place: Any
+    total: Any
+
+
+@njit
+def walk(at: Any, count: int, step: int, last: int, start: Any, theta: Any, rules: Any, terms: Any) -> Any:
+    """Proposals from number ``step`` to ``last``, or to the first that finds no room for its tie; which, and the ties.
+
+    The arrays are the same throughout, so that compiled code need not count who refers to them.
     """
-    nodes, is_directed = x.shape[1], rules.is_directed
+    graph, ties, place, total = at.graph, at.ties, at.place, at.total
+    nodes, is_directed = len(place), rules.is_directed
     pairs = free_pairs(nodes, rules)
-    ties = np.empty((pairs, 2), np.int32)
-    place = np.empty((nodes, nodes), np.int32)
     added = np.zeros(len(terms.codes))
-    for g in range(len(x)):
-        start = stream(words[g], 1)
-        graph, count = read(x[g], rules, ties, place)
-        total = np.zeros(len(terms.codes))
-        for step in range(toggles * totals.shape[1]):
-            # PROPOSE a tie that is there, or any pair.
-            i, j = proposed(uniform(start, 2 * step), ties, count, nodes, rules)
-            is_there = is_tie(graph, i, j)
-            sign = 1 - 2 * is_there
-            if is_there or is_allowed(graph, i, j, rules):
-                # RATIO of the two graphs, and of proposing one from the other.
-                change(graph, i, j, is_there, is_directed, terms, added)
-                log_ratio = 0.0
-                for t in range(len(added)):
-                    log_ratio += sign * theta[g, t] * added[t]
-                ratio = math.exp(log_ratio) * proposal_ratio(is_there, count, pairs)
-                # ACCEPT.
-                if uniform(start, 2 * step + 1) < ratio:
-                    total += sign * added
-                    x[g, i, j] = 1 - is_there
-                    if not is_directed:
-                        x[g, j, i] = 1 - is_there
+    has_room = True
+    while step < last and has_room:
+        # PROPOSE a tie that is there, or any pair.
+        i, j = proposed(uniform(start, 2 * step), ties, count, nodes, rules)
+        is_there = is_tie(graph, i, j)
+        sign = 1 - 2 * is_there
+        if is_there or is_allowed(graph, i, j, rules):
+            # RATIO of the two graphs, and of proposing one from the other.
+            change(graph, i, j, is_there, is_directed, terms, added)
+            log_ratio = 0.0
+            for t in range(len(added)):
+                log_ratio += sign * theta[t] * added[t]
+            ratio = math.exp(log_ratio) * proposal_ratio(is_there, count, pairs)
+            # ACCEPT.
+            if uniform(start, 2 * step + 1) < ratio:
+                has_room = bool(is_there) or not is_full(graph, i, j)
+                if has_room:
+                    for t in range(len(added)):
+                        total[t] += sign * added[t]
                     if is_there:
                         remove(graph, i, j, is_directed)
                         count -= 1
@@ -140,13 +153,36 @@ def toggle(words: Any, theta: Any, toggles: int, x: Any, rules: Any, terms: Any,
                         ties[n, 0], ties[n, 1] = ties[count, 0], ties[count, 1]
                         place[ties[n, 0], ties[n, 1]] = n
                     else:
-                        if is_full(graph, i, j):
-                            graph = widened(graph, is_directed)
                         add(graph, i, j, is_directed)
                         ties[count, 0], ties[count, 1], place[i, j] = i, j, count
                         count += 1
-            if (step + 1) % toggles == 0:
-                totals[g, step // toggles] = total
+        step += has_room
+    return step, count
+
+
+@njit
+def toggle(words: Any, theta: Any, toggles: int, x: Any, rules: Any, terms: Any, totals: Any) -> None:
+    """Toggle the ties of each graph of ``x``, in place.
+
+    ``totals[g, r]`` becomes what its statistics have changed by after (r + 1) ``toggles`` proposals.
+    """
+    nodes = x.shape[1]
+    ties = np.empty((free_pairs(nodes, rules), 2), np.int32)
+    place = np.empty((nodes, nodes), np.int32)
+    for g in range(len(x)):
+        start = stream(words[g], 1)
+        graph, count = read(x[g], rules, ties, place)
+        total, step = np.zeros(len(terms.codes)), np.int64(0)
+        for record in range(totals.shape[1]):
+            last = (record + 1) * toggles
+            while step < last:
+                at = Chain(graph, ties, place, total)
+                step, count = walk(at, count, step, last, start, theta[g], rules, terms)
+                if step < last:
+                    graph = widened(graph, rules.is_directed)
+            for t in range(len(total)):
+                totals[g, record, t] = total[t]
+        write(graph, x[g])
 
 
 @njit
@@ -155,16 +191,15 @@ def count_terms(x: Any, rules: Any, terms: Any, totals: Any) -> None:
     added, nodes, is_directed = np.zeros(len(terms.codes)), x.shape[1], rules.is_directed
     for g in range(len(x)):
         graph = empty(nodes, 4, is_directed)
-        total = np.zeros(len(terms.codes))
         for i in range(nodes):
             for j in range(0 if is_directed else i + 1, nodes):
                 if x[g, i, j]:
                     change(graph, i, j, 0, is_directed, terms, added)
-                    total += added
+                    for t in range(len(added)):
+                        totals[g, t] += added[t]
                     if is_full(graph, i, j):
                         graph = widened(graph, is_directed)
                     add(graph, i, j, is_directed)
-        totals[g] = total
 
 
 @njit

@@ -14,8 +14,7 @@ from lockstep.core.randomization import Involution, Randomization
 from lockstep.core.trees import choose, namespace
 from lockstep.core.types import Array, Key, Position, Shape
 from lockstep.host.draws import draw_each
-from lockstep.host.functions import Function, Scalar, simulation
-from lockstep.ratios.randomizations import simulated, within
+from lockstep.ratios.randomizations import AuxiliaryData, simulated, within
 
 
 class DataSets(NamedTuple):
@@ -40,38 +39,29 @@ class AveragedData(Randomization):
     """N data sets, drawn in one of two ways that balance each other, with probability 1/2 each.
 
     With w_i = L(θ, x_i)/L(θ', x_i): all x_i from θ', and the weight log N⁻¹ Σ w_i; or x_1 from θ' and the others from
-    θ, and the weight -log N⁻¹ Σ 1/w_i.
+    θ, and the weight -log N⁻¹ Σ 1/w_i. ``single`` is what a single data set would be.
     """
 
-    log_likelihood: Scalar
-    simulate: Function
-    data: Any
-    draw: Any
-    log_prior: Scalar
+    single: AuxiliaryData
     count: int = static()
 
     involution = Turned()
     when_stuck = "average over more data sets (count)"
-    is_density_when = "log_likelihood is normalised: the condition is about densities"
-
-    @property
-    def exact_when(self) -> str | None:
-        return simulation(self.simulate).exact_when()
-
-    @property
-    def error(self) -> str | None:
-        return simulation(self.simulate).error
+    is_density_when = AuxiliaryData.is_density_when
+    exact_when = property(lambda self: self.single.exact_when)
+    error = property(lambda self: self.single.error)
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> tuple[Array, Any]:
         key_way, key_data = jr.split(key)
-        return jr.bernoulli(key_way, 0.5, shape), draw_each(self.draw, key_data, (*shape, self.count))
+        return jr.bernoulli(key_way, 0.5, shape), draw_each(self.single.draw, key_data, (*shape, self.count))
 
     def sample(self, noise: tuple[Array, Any], position: Position, candidate: Position) -> DataSets:
         is_all, noises = noise
-        candidate = within(self.log_prior, position, candidate)
+        single = self.single
+        candidate = within(single.log_prior, position, candidate)
 
         def one(noise: Any, is_first: Array) -> Any:
-            return simulated(self.simulate, (noise, choose(is_all | is_first, candidate, position)), self.data)
+            return simulated(single.simulate, (noise, choose(is_all | is_first, candidate, position)), single.data)
 
         return DataSets(is_all, over_sets(one, self.count, is_all, noises, np.arange(self.count) == 0))
 
@@ -79,7 +69,7 @@ class AveragedData(Randomization):
         there, back = choose(x.is_all, position, candidate), choose(x.is_all, candidate, position)
 
         def one(data: Any) -> Array:
-            return self.log_likelihood(there, data) - self.log_likelihood(back, data)
+            return self.single.log_weight(data, there, back)
 
         value = log_average(over_sets(one, self.count, x.is_all, x.values))
         return choose(x.is_all, value, -value)
