@@ -9,11 +9,12 @@ import numpy as np
 from scipy.special import fdtrc
 
 SIGNIFICANT = 2.0  # standard errors of a correlation
-ENOUGH = 100  # batches beyond the number of entries that are not seen to be correlated: fewer draws tell nothing
+ENOUGH = 100  # batches beyond the number of entries that are hardly correlated: fewer draws tell nothing
+MILD = 0.2  # a correlation that further doublings remove
 FURTHER = 2  # doublings
 SPARE = 10  # batches beyond the number of entries, in the end
 MOST = 512  # batches in the end
-RESAMPLES = 4_999
+RESAMPLES = 1_999
 LARGEST_CONDITION = 1e10
 
 
@@ -29,11 +30,12 @@ class Hotelling(NamedTuple):
 def mean_is_zero(values: np.ndarray, names: Sequence[str]) -> Hotelling:
     """Hotelling's test that vectors (chains, draws, entries), dependent along each chain, have mean 0.
 
-    Batches are doubled in length until the means of neighbouring ones are not seen to be correlated, and twice more,
-    as far as there are enough: what is left of the correlation would make the variance too small. The statistic is
-    compared with those of batches drawn again, with replacement, about their own mean: entries that are squares are
-    skew, and a mean that is small by chance then comes with a variance that is too small. Where no resample reaches the
-    statistic the p-value is that of the F distribution. Too few batches, or entries that do not vary, are refused.
+    Batches are doubled in length until the means of neighbouring ones are not seen to be correlated, or hardly where
+    there would be too few, and twice more: what is left of the correlation would make the variance too small. The
+    statistic is compared with those of batches drawn again, with replacement, about their own mean: entries that are
+    squares are skew, and a mean that is small by chance then comes with a variance that is too small. Where no resample
+    reaches the statistic the p-value is that of the F distribution. Too few batches, or entries that do not vary, are
+    refused.
     """
     if not np.all(np.isfinite(values)):
         where = int(np.flatnonzero(~np.isfinite(values).all(axis=(0, 1)))[0])
@@ -82,6 +84,9 @@ def _uncorrelated(values: np.ndarray, names: Sequence[str]) -> np.ndarray:
         pairs = means.shape[0] * (means.shape[1] - 1)
         if np.all(lagged < SIGNIFICANT / np.sqrt(pairs)):
             break
+        is_last = means.shape[0] * (means.shape[1] // 2) < least
+        if is_last and np.all(lagged < MILD):
+            break
         means = _doubled(means)
     further = 0
     while further < FURTHER or means.shape[0] * means.shape[1] > MOST:
@@ -109,7 +114,8 @@ def _squared(vectors: np.ndarray, matrices: np.ndarray) -> np.ndarray:
 def _resampled(centred: np.ndarray) -> np.ndarray:
     """Hotelling's statistic of vectors drawn with replacement from some that have mean 0."""
     count, entries = centred.shape
-    times = np.random.default_rng(0).multinomial(count, np.full(count, 1 / count), size=RESAMPLES) / count
+    drawn = np.random.default_rng(0).integers(count, size=(RESAMPLES, count)) + count * np.arange(RESAMPLES)[:, None]
+    times = np.bincount(drawn.ravel(), minlength=drawn.size).reshape(drawn.shape) / count
     means = times @ centred
     squares = times @ (centred[:, :, None] * centred[:, None, :]).reshape(count, -1)
     covariances = squares.reshape(-1, entries, entries) - means[:, :, None] * means[:, None, :]

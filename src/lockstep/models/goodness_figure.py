@@ -57,4 +57,4 @@ def _statistics(axis: Any, panel: Any) -> None:
     axis.vlines(place, low, high, color=MIDDLE, linewidth=9)
     axis.plot(place, observed, "ko", markersize=3.5)
     axis.set_xticks(place, panel.at, rotation=30, ha="right", fontsize=8)
-    axis.set(xlabel=panel.name, ylabel="standard deviations from the average", xlim=(-0.6, len(place) - 0.4))
+    axis.set(xlabel=panel.name, ylabel="from average, in their sd", xlim=(-0.6, len(place) - 0.4))
