@@ -62,11 +62,11 @@ class Replicates(NamedTuple):
     @property
     def is_constant(self) -> np.ndarray:
         """At which pairs the estimates differ by no more than rounding: they have no noise, or D is infinite."""
-        values = self.each.value
-        apart = np.where(
-            np.isfinite(values), np.abs(values - values[:, :1]), np.where(values == values[:, :1], 0, np.inf)
-        )
-        return np.asarray(apart.max(axis=1) <= ROUNDING * (1 + np.abs(values[:, 0])))
+        values, first = self.each.value, self.each.value[:, :1]
+        are_finite = np.isfinite(values) & np.isfinite(first)
+        apart = np.abs(np.subtract(values, first, where=are_finite, out=np.zeros_like(values)))
+        is_near = apart <= ROUNDING * (1 + np.abs(np.where(are_finite, first, 0.0)))
+        return np.asarray(np.where(are_finite, is_near, values == first).all(axis=1))
 
     @property
     def is_noisy(self) -> np.ndarray:
