@@ -31,7 +31,8 @@ class Synthetic(OfSamples):
 
     With z the whitened summaries less their mean, w = Σ^{-1/2}(s - μ), M_i what simulation i adds to the whitened
     covariance: a_i = w·z_i - tr M_i/2 + w·M_i w/2 is the linear part, Q(M, z) = tr M²/4 - |z|²/2 - w·Mz - |Mw|²/2 the
-    quadratic one. bias = E Q(M_i, z_i)/m, variance = var a/m, third = [E a³ + 6 Q(E M a, E z a)]/m².
+    quadratic one. bias = E Q(M_i, z_i)/m, variance = var a/m, third = [E a³ + 6 Q(E M a, E z a) + 3 (tr N - w·N w)]/m²,
+    where N = E z a (E z a)ᵀ, shrunk as the covariance is: a covariance is about the mean of the samples, which varies.
     """
 
     samples: Samples
@@ -81,7 +82,9 @@ class Synthetic(OfSamples):
 
         bias = quadratic(m, z, along).mean() / (count - 1)
         spread, turned = (m * linear[:, None, None]).mean(axis=0), (z * linear[:, None]).mean(axis=0)
-        third = of.third + 6 * quadratic(spread, turned, spread @ w)
+        mean_change = (apart * linear[:, None]).mean(axis=0)
+        less = inverse @ (kept * (mean_change[:, None] * mean_change)) @ inverse.T
+        third = of.third + 6 * quadratic(spread, turned, spread @ w) + 3 * (xp.trace(less) - w @ less @ w)
         value = -(log_determinant + w @ w) / 2
         estimate = Estimate(value, bias, of.variance / count, third / count**2, count)
         return estimate, linear, of.third / count**2
