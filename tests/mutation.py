@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parent.parent
+OPTIONS = ("-x", "-q", "-p", "no:cacheprovider", "--assert=plain", "--tb=short")
 LIMIT, PATIENCE = 60, 900  # seconds that a run of tests may compute, and that it may take
 HEAVY = ("jax", "jax.numpy", "jax.random", "jax.scipy.special", "jax.scipy.stats", "scipy.stats", "scipy.optimize")
 HEAVY += ("numba", "xarray", "arviz_base", "arviz_stats", "networkx", "_pytest.assertion.rewrite", "unittest.mock")
@@ -65,7 +66,9 @@ class Runner:
     """A process that runs tests with a package found at a place of its own, each time in a fork of itself."""
 
     def __init__(self) -> None:
-        environment = os.environ | {"LOCKSTEP_TEST_COMPILATION": "quick", "NUMBA_CACHE_DIR": ""}
+        # Programs compile quickly, and pytest imports no plugins: a fault takes a few seconds.
+        environment = os.environ | {"LOCKSTEP_TEST_COMPILATION": "quick", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # or the whole package would be read anew each time
         self.process = subprocess.Popen(
             [sys.executable, str(Path(__file__))],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=environment,
@@ -112,7 +115,7 @@ def child(task: dict[str, Any], answer: Path) -> int:
 
     assert Path(lockstep.__file__).parent == Path(place) / "lockstep"
     failures = Failures()
-    code = pytest.main(["-x", "-q", "-p", "no:cacheprovider", *task["tests"]], plugins=[failures])
+    code = pytest.main([*OPTIONS, *task["tests"]], plugins=[failures])
     assert Path(sys.modules["lockstep"].__file__ or "").parent == Path(place) / "lockstep"
     answer.write_text(json.dumps(failures.failed))
     return int(code)

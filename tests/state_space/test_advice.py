@@ -4,6 +4,7 @@ import jax.random as jr
 import numpy as np
 import pytest
 from linear_normal import THETA, log_prior, model
+from scipy import stats
 from test_bad_filters import WALK, Numpy
 
 import lockstep as ls
@@ -33,6 +34,21 @@ def test_the_best_number_is_between_the_known_bounds():
     assert 1.5 < best.deviation / np.sqrt(2) < 1.85
     # An overhead that particles do not change asks for more of them.
     assert max(_options(np.sqrt(2 * 1000.0), 0.0, 1.0, 1e-6), key=lambda one: one.speed).particles > best.particles
+
+
+def test_options_of_particles():
+    for one in _options(30.0, 0.0, 0.5, 1e-3, 7.0)[::17]:
+        assert one.deviation == pytest.approx(30.0 / np.sqrt(one.particles))
+        assert one.acceptance == pytest.approx(2 * stats.norm.cdf(-one.deviation / 2))
+        assert one.seconds == pytest.approx(0.5 + 1e-3 * one.particles)
+        assert one.speed == pytest.approx(1 / (one.seconds * (10 / one.acceptance + 7.0)))
+
+
+def test_noise_of_estimates():
+    values = np.array([[1.0], [3.0], [2.0]]) * np.array([-1.0, 0.5, 2.0, 0.0, 1.0])
+    assert deviation(values) == pytest.approx(values[2].std(ddof=1))
+    values[:2, 0] = -np.inf
+    assert deviation(values) == np.inf
 
 
 def test_needed_particles_fall_with_the_variance():
