@@ -12,7 +12,7 @@ from scipy import stats
 import lockstep as ls
 from lockstep.core.precision import double_precision
 
-COUNT, SIZE = 200, 2
+COUNT, SIZE = 800, 2
 SEEN = np.array([0.9, -1.1])
 # Summaries that are not normal, so that no moment vanishes.
 SAMPLES = np.random.default_rng(5).gamma(2.0, 1.0, (COUNT, SIZE)) @ np.array([[1.0, 0.3], [0.0, 0.7]])
