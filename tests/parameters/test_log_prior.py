@@ -78,6 +78,7 @@ NUMPYRO = {
     "simplex": dist.Dirichlet(jnp.array([2.0, 1.0, 3.0])),
     "vector": dist.MultivariateNormal(jnp.zeros(2), jnp.eye(2)),
     "positive": dist.Gamma(2.0, 1.0).expand([3]).to_event(1),
+    "many": dist.Normal(jnp.arange(3.0), 2.0),
     "foreign": dist.LKJCholesky(2, 1.5),
 }
 
