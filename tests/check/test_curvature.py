@@ -181,6 +181,9 @@ def test_dependent_draws_make_longer_batches():
     assert mean_is_zero(white, ["a"]).batches > 3 * mean_is_zero(slow, ["a"]).batches
     plain, repeated = mean_is_zero(white[:, :256], ["a"]), mean_is_zero(slow, ["a"])
     assert repeated.statistic == pytest.approx(plain.statistic, rel=0.5)
+    # A correlation of 0.4 is seen as well: batches of one draw, doubled twice anyway, would be 2,048.
+    weak = signal.lfilter([1.0], [1, -0.4], white, axis=1)
+    assert mean_is_zero(weak, ["a"]).batches <= 512
 
 
 def test_what_cannot_be_tested_is_refused():

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import lockstep as ls
+from lockstep.surrogates.quadratic import _concave
 from lockstep.surrogates.replay import replayed
 
 PRECISION = np.array([[2.0, 0.6], [0.6, 1.0]])
@@ -105,6 +106,13 @@ def test_it_is_flat_where_the_density_is_not_concave_and_below_what_the_pilot_sa
     assert np.linalg.eigvalsh(found.curvature).max() <= 1e-12
     lowest = min(found(point) for point in run.positions.reshape(-1, 2))
     assert found(np.array([1e6, 0.0])) == pytest.approx(lowest) == found.floor
+
+
+def test_directions_that_are_not_curved_down_are_left_flat():
+    turned = np.linalg.qr(np.random.default_rng(1).normal(size=(4, 4)))[0]
+    linear, curvature = _concave(turned @ np.array([1.0, 2.0, 3.0, 4.0]), turned * [-2.0, -0.01, 0.0, 0.5] @ turned.T)
+    np.testing.assert_allclose(linear, turned[:, 0], atol=1e-12)
+    np.testing.assert_allclose(curvature, -2.0 * np.outer(turned[:, 0], turned[:, 0]), atol=1e-12)
 
 
 def test_what_is_no_pilot_run_is_refused():
