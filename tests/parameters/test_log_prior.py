@@ -73,7 +73,7 @@ NUMPYRO = {
     "half normal": dist.HalfNormal(2.0),
     "beta": dist.Beta(2.0, 3.0),
     "uniform": dist.Uniform(-1.0, 3.0),
-    "above": dist.Pareto(1.5, 4.0),
+    "above": dist.LeftTruncatedDistribution(dist.Normal(0.0, 1.0), 0.5),
     "below": dist.RightTruncatedDistribution(dist.Normal(0.0, 1.0), 0.5),
     "simplex": dist.Dirichlet(jnp.array([2.0, 1.0, 3.0])),
     "vector": dist.MultivariateNormal(jnp.zeros(2), jnp.eye(2)),
