@@ -94,7 +94,7 @@ def test_supports_of_numpyro_s_distributions(law):
             assert free.shape == prior.support.free_shape and np.all(np.isfinite(free))
             np.testing.assert_allclose(prior.support(free)[0], value, rtol=1e-6, atol=1e-6)
             np.testing.assert_allclose(prior(value), np.sum(law.log_prob(value)), rtol=1e-12)
-            for scale in (1.0, 8.0):
+            for scale in (1.0, -1.0, 8.0, -8.0):
                 found, log_jacobian = prior.support(scale * jr.normal(key, free.shape))
                 assert np.all(law.support(found)) and np.isfinite(log_jacobian)
 
