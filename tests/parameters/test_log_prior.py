@@ -161,7 +161,7 @@ def test_estimators_have_the_prior_in_every_form(here_and_there):
 
 def test_evaluations_and_functions_are_those_of_values(here_and_there):
     here, _, far = here_and_there
-    near = ls.abc(lambda noise, theta: theta["a"] + noise, jnp.abs, 0.5, 4, draw=lambda key, n: jr.normal(key, (n,)))
+    near = ls.abc(lambda noise, theta: theta["b"] + noise, jnp.abs, 0.5, 4, draw=lambda key, n: jr.normal(key, (n,)))
     evaluation = PARAMETERS.posterior(near)
     assert isinstance(evaluation, WithinEvaluation)
     noise = evaluation.noise(jr.key(2), here)
