@@ -61,7 +61,6 @@ FAULTS = {
             "log_weights = xp.where(far == far, log_weights, np.nan)",
             "log_weights = xp.where(far == far, log_weights, -np.inf)",
         ),
-        ("self.samples.with_count(count), self.epsilon", "self.samples, self.epsilon"),
     ],
     ("check/calibration.py", STATISTIC): [
         ("bins = ranks * BINS // (draws + 1)", "bins = ranks * BINS // draws"),
