@@ -90,8 +90,8 @@ def main() -> None:
     )
     for one in axes:
         one.plot(DAYS, IN_BED, "o", color=figures.BLACK, markersize=4, label="boys in bed")
-        one.set(xlabel="day", ylim=(0, None))
-        one.legend(frameon=False, fontsize=8)
+        one.set(xlabel="day", ylim=(0, 560))  # room for the legend above what is shown
+        one.legend(frameon=False, fontsize=8, loc="upper right")
     axes[0].set(ylabel="boys")
     figures.save(figure, "influenza")
 
