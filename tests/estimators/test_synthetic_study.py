@@ -1,11 +1,14 @@
 """Synthetic likelihoods of two simulators whose moments are known: how far posteriors move with the simulations.
 
 With the moments known, the posterior of infinitely many simulations is known on a grid. That of the naive rule is
-elsewhere, and moves with the number of simulations; that of the corrected one hardly does.
+elsewhere, and moves with the number of simulations; that of the corrected one hardly does. Both are found without
+chains: from many estimates at the points of a grid follow the transition matrix there and the law that it leaves as it
+is.
 """
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +20,8 @@ import pytest
 from scipy import special, stats
 
 import lockstep as ls
+from lockstep.core.precision import canonical, double_precision
+from lockstep.parameters.keywords import by_name
 
 
 @dataclass(frozen=True)
@@ -28,23 +33,18 @@ class Task:
     moments: Any
     observed: np.ndarray
     spread: np.ndarray  # of the priors, normal around 0
-    start: dict
 
-    @property
-    def parameters(self):
-        return ls.Parameters(first=stats.norm(0, self.spread[0]), second=stats.norm(0, self.spread[1]))
+    def log_posterior(self, first, second):
+        """Of infinitely many simulations, up to a constant."""
+        mean, covariance = self.moments(first, second)
+        apart = self.observed - mean
+        log_likelihood = -(np.linalg.slogdet(covariance)[1] + apart @ np.linalg.solve(covariance, apart)) / 2
+        return log_likelihood - np.sum((np.array([first, second]) / self.spread) ** 2) / 2
 
     def known(self):
         """Means and standard deviations of the posterior of infinitely many simulations."""
-        axes = [np.linspace(-5 * s, 5 * s, 151) for s in self.spread]
-        log_posterior = np.empty((151, 151))
-        for i, first in enumerate(axes[0]):
-            for j, second in enumerate(axes[1]):
-                mean, covariance = self.moments(first, second)
-                apart = self.observed - mean
-                quadratic = apart @ np.linalg.solve(covariance, apart)
-                log_likelihood = -(np.linalg.slogdet(covariance)[1] + quadratic) / 2
-                log_posterior[i, j] = log_likelihood - np.sum((np.array([first, second]) / self.spread) ** 2) / 2
+        axes = [np.linspace(-5 * s, 5 * s, 121) for s in self.spread]
+        log_posterior = np.array([[self.log_posterior(first, second) for second in axes[1]] for first in axes[0]])
         weights = np.exp(log_posterior - log_posterior.max())
         found = []
         for axis, own in enumerate(axes):
@@ -62,7 +62,6 @@ NORMAL = Task(
     lambda first, second: (np.full(3, first), np.exp(second) * FACTOR @ FACTOR.T),
     np.array([1.5, -0.5, 2.2]),
     np.array([2.0, 1.0]),
-    {"first": 1.0, "second": 0.5},
 )
 
 # Twenty Weibull lifetimes; the parameters are the logarithms of shape and scale.
@@ -99,30 +98,87 @@ WEIBULL = Task(
     weibull_moments,
     np.array([np.mean(np.log(OBSERVED_LIVES)), np.mean(OBSERVED_LIVES), np.mean(OBSERVED_LIVES**2)]),
     np.array([0.5, 0.5]),
-    {"first": 0.45, "second": 0.15},
 )
-TASKS = {"normal": (NORMAL, 1.0), "Weibull": (WEIBULL, 0.15)}
-CHAINS = 16
+TASKS = {"normal": NORMAL, "Weibull": WEIBULL}
+SIDE, REACH = 13, 3.5  # a grid around the known posterior, in its standard deviations
+GROUPS = 4  # of independent replicates, which tell the error
 
 
-def posterior(task, scale, rule, count, draws):
-    """Means and standard deviations of the two parameters, and the standard errors of these four."""
+def grid_of(task):
+    """Positions on a grid around the known posterior, and the probabilities of a walk between them."""
+    mean, spread = task.known()
+    steps = np.linspace(-REACH, REACH, SIDE)
+    units = np.stack(np.meshgrid(steps, steps, indexing="ij"), axis=-1).reshape(-1, 2)
+    apart = units[:, None] - units[None]
+    walk = np.exp(-0.5 * np.sum(apart**2, axis=-1))
+    walk[np.max(abs(apart), axis=-1) > 1.8] = 0.0  # a few steps
+    np.fill_diagonal(walk, 0.0)
+    return mean + spread * units, walk / walk.sum(axis=1).max()
+
+
+@functools.partial(jax.jit, static_argnames="replicates")
+def estimates(side, positions, key, replicates):
+    """So many estimates of the log likelihood at each position, with their cumulants: the library's own."""
+
+    def at(pair):
+        position, own = pair
+        theta = {"first": position[0], "second": position[1]}
+        return jax.vmap(lambda noise: side(noise, theta, theta))(side.noise(own, theta, (replicates,)))
+
+    return jax.lax.map(at, (positions, jr.split(key, len(positions))))
+
+
+def accepted(new, old):
+    """The mean of min(1, exp(new - old)) over all pairs of them."""
+    old = np.sort(old)
+    weights = np.exp(old[0] - old)
+    above = np.append(np.cumsum(weights[::-1])[::-1], 0.0)
+    first = np.searchsorted(old, new, side="right")
+    return np.mean(first + np.exp(np.minimum(new - old[0], 500.0)) * above[first]) / len(old)
+
+
+def stationary(task, grid, walk, rule, found):
+    """The law that the chain of a rule has on the grid, by the eigenvector of its transition matrix."""
+    # A rule takes off what each side adds: D̂ = v' - v, bias b' - b and variance s' + s.
+    half = found.bias + found.variance / 2 if rule == "corrected" else 0.0
+    other = found.bias - found.variance / 2 if rule == "corrected" else 0.0
+    log_prior = -0.5 * np.sum((grid / task.spread) ** 2, axis=1)[:, None]
+    new, old = found.value - half + log_prior, found.value - other + log_prior
+    matrix = np.zeros_like(walk)
+    for i, j in zip(*np.nonzero(walk), strict=True):
+        matrix[i, j] = walk[i, j] * accepted(new[j], old[i])
+    np.fill_diagonal(matrix, 1 - matrix.sum(axis=1))
+    system = np.vstack([matrix.T - np.eye(len(grid)), np.ones(len(grid))])
+    return np.linalg.lstsq(system, np.append(np.zeros(len(grid)), 1.0), rcond=None)[0]
+
+
+def moments_of(law, grid):
+    mean = law @ grid
+    return np.array([mean, np.sqrt(law @ (grid - mean) ** 2)])
+
+
+def posteriors(task, count, replicates):
+    """Means and standard deviations by the naive and by the corrected rule; and with the likelihood known."""
+    grid, walk = grid_of(task)
     synthetic = ls.synthetic_likelihood(task.simulate, None, task.observed, count, draw=task.draw)
-    kernel = task.parameters.posterior(rule(synthetic, ls.RandomWalk(scale)))
-    run = ls.sample(kernel, task.start, draws=draws, chains=CHAINS, warmup=100, seed=4)
-    values = np.stack([run.positions["first"], run.positions["second"]], axis=-1)
-    means = values.mean(axis=1)  # of each chain
-    squares = ((values - values.mean(axis=(0, 1))) ** 2).mean(axis=1)
-    spread = np.sqrt(squares.mean(axis=0))
-    found = np.array([means.mean(axis=0), spread])
-    errors = np.array([means.std(axis=0), squares.std(axis=0) / (2 * spread)]) / np.sqrt(CHAINS)
-    return found, errors
+    side = by_name(synthetic.at_candidate, ("first", "second"))
+    groups = {"naive": [], "corrected": []}
+    for group in range(GROUPS):
+        with double_precision():
+            found = estimates(canonical(side, "side"), jnp.asarray(grid), jr.key(group), replicates // GROUPS)
+        found = jax.tree.map(np.asarray, found)
+        for rule, laws in groups.items():
+            laws.append(moments_of(stationary(task, grid, walk, rule, found), grid))
+    means = {rule: np.mean(laws, axis=0) for rule, laws in groups.items()}
+    errors = {rule: np.std(laws, axis=0, ddof=1) / np.sqrt(GROUPS) for rule, laws in groups.items()}
+    exact = np.exp(np.array([task.log_posterior(*position) for position in grid]))
+    return means, errors, moments_of(exact / exact.sum(), grid)
 
 
 def test_the_moments_are_those_of_the_simulators():
     """By an average of many simulations, so that the known posterior is that of these simulators."""
     first, second = 0.2, -0.1
-    for task, _ in TASKS.values():
+    for task in TASKS.values():
         noise = np.asarray(task.draw(jr.key(1), 40_000))
         found = np.asarray(jax.vmap(task.simulate, in_axes=(0, None, None))(noise, first, second), float)
         mean, covariance = task.moments(first, second)
@@ -131,22 +187,35 @@ def test_the_moments_are_those_of_the_simulators():
         np.testing.assert_allclose(np.cov(apart), np.eye(3), atol=0.05)
 
 
+def test_the_rule_takes_off_what_each_side_adds():
+    """As the matrices above have it: from the estimate of the difference, by the rule itself."""
+    synthetic = ls.synthetic_likelihood(NORMAL.simulate, None, NORMAL.observed, 50, draw=NORMAL.draw)
+    whole = by_name(synthetic, ("first", "second"))
+    with double_precision():
+        here, there = {"first": 0.3, "second": 0.1}, {"first": 0.9, "second": -0.4}
+        here, there = jax.tree.map(jnp.asarray, (here, there))
+        noise = whole.noise(jr.key(3), here)
+        old, new = whole.at_position(noise[0], here, there), whole.at_candidate(noise[1], here, there)
+        ratio = float(ls.rules.corrected(whole(noise, here, there)))
+    by_sides = (new.value - new.bias - new.variance / 2) - (old.value - old.bias + old.variance / 2)
+    assert ratio == pytest.approx(float(by_sides), rel=1e-12)
+
+
 @pytest.mark.study
 @pytest.mark.parametrize("name", TASKS)
 def test_corrected_moves_at_most_half_as_much_as_plug_in(name):
-    task, scale = TASKS[name]
-    known = task.known()
+    task = TASKS[name]
+    few, few_error, exact = posteriors(task, 50, 1600)
+    many, many_error, _ = posteriors(task, 500, 400)
     moved, off = {}, {}
-    for rule in (ls.naive, ls.corrected):
-        few, few_error = posterior(task, scale, rule, 50, 12_000)
-        many, many_error = posterior(task, scale, rule, 500, 4000)
-        moved[rule.__name__] = abs(few - many) / known[1]
-        off[rule.__name__] = abs(few - known) / known[1]
-        error = np.hypot(few_error, many_error) / known[1]
-        print(f"{name}, {rule.__name__}: from 50 to 500 simulations, means and standard deviations move by")
-        print(moved[rule.__name__].round(4).tolist(), "posterior standard deviations, ±", error.round(4).tolist())
-        print("with 50 from the known posterior:", off[rule.__name__].round(4).tolist())
-        assert np.all(error < 0.03)
-    assert moved["naive"].max() > 0.06
+    for rule in ("naive", "corrected"):
+        moved[rule] = abs(few[rule] - many[rule]) / exact[1]
+        off[rule] = abs(few[rule] - exact) / exact[1]
+        error = np.hypot(few_error[rule], many_error[rule]) / exact[1]
+        print(f"{name}, {rule}: from 50 to 500 simulations, means and standard deviations move by")
+        print(moved[rule].round(4).tolist(), "posterior standard deviations, ±", error.round(4).tolist())
+        print("with 50 from the known posterior:", off[rule].round(4).tolist())
+        assert np.all(error < 0.01)
+    assert moved["naive"].max() > 0.05
     assert moved["corrected"].max() < moved["naive"].max() / 2
     assert off["corrected"].max() < off["naive"].max() / 2
