@@ -118,7 +118,7 @@ class Chain(NamedTuple):
 
 
 @njit
-def walk(at: Any, count: int, step: int, last: int, start: Any, theta: Any, rules: Any, terms: Any) -> Any:
+def walk(at: Any, count: Any, step: Any, last: int, start: Any, theta: Any, rules: Any, terms: Any) -> Any:
     """Proposals from number ``step`` to ``last``, or to the first that finds no room for its tie; which, and the ties.
 
     The arrays are the same throughout, so that compiled code need not count who refers to them.
