@@ -75,17 +75,25 @@ def test_long_simulations_pass_and_a_posterior_shifted_by_half_a_standard_deviat
 
 
 def test_a_hundred_runs_with_long_simulations_are_rejected_about_once():
-    """Four chains of 250 draws each time, thinned by 5: all chains are run at once, and all draws simulated at once."""
+    """Four chains of 500 draws each time, thinned by 5: all chains are run at once, and all draws simulated at once.
+
+    A run that is refused, for its draws seem too dependent, is not rejected.
+    """
     model = marriages(1_200)
     kernel = model.posterior(log_prior, WALK)
-    run = ls.sample(kernel, START, draws=250, chains=400, thin=5, warmup=100, seed=0, progress=False)
+    run = ls.sample(kernel, START, draws=500, chains=400, thin=5, warmup=100, seed=0, progress=False)
     with double_precision():
         posterior = _posterior(model, model.data, log_prior, None, jnp.asarray(START))
         entries = _entries(posterior, run.positions, SIMULATIONS, 1)
-    p_values = np.array([mean_is_zero(four, ["1", "12", "2"]).p_value for four in np.split(entries, 100)])
-    print(
-        f"\nbelow 1 %: {np.sum(p_values < 0.01)} of 100; below 5 %: {np.sum(p_values < 0.05)}; {np.sort(p_values)[:5]}"
-    )
+    found = []
+    for four in np.split(entries, 100):
+        try:
+            found.append(mean_is_zero(four, ["1", "12", "2"]).p_value)
+        except ValueError:
+            continue
+    p_values = np.array(found)
+    print(f"\nbelow 1 %: {np.sum(p_values < 0.01)} of {len(p_values)}; below 5 %: {np.sum(p_values < 0.05)}")
+    assert len(p_values) >= 90
     # More than 4 have probability 0.3 %, if 1 is expected; more than 12 have 0.15 %, if 5 are.
     assert np.sum(p_values < 0.01) <= 4 and np.sum(p_values < 0.05) <= 12
     assert stats.kstest(p_values, "uniform").pvalue > 1e-3
