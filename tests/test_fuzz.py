@@ -39,6 +39,7 @@ NAMES = {
     "bottom": "bottom|top|position",
     "top": "bottom|top|position",
     "kernel": "kernel|position",
+    "data": "data|log_likelihood",  # they are what this function makes of them
     "start": "start|position",
     "states": "states|state",
     "pairs": "pairs|calls",

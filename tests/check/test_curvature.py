@@ -13,6 +13,7 @@ from jax.flatten_util import ravel_pytree
 from scipy import signal, stats
 
 import lockstep as ls
+from lockstep.check import batches
 from lockstep.check.batches import mean_is_zero
 from lockstep.check.curvature import _entries, _posterior
 from lockstep.core.precision import double_precision
@@ -173,6 +174,15 @@ def test_hotelling_s_test_is_that_of_the_textbook():
         assert found.batches == 50 and found.statistic == pytest.approx(statistic)
         # Resamples of normal vectors have nearly the F distribution; where none of them reaches, it is taken itself.
         assert found.p_value == pytest.approx(textbook, rel=1e-9 if shift == 1.0 else 0.25)
+
+
+def test_resampled_statistics_are_those_of_the_textbook():
+    rng = np.random.default_rng(2)
+    values = rng.normal(size=(12, 3)) @ rng.normal(size=(3, 3))
+    centred = values - values.mean(axis=0)
+    rows = np.random.default_rng(0).integers(12, size=(batches.RESAMPLES, 12))[:5]
+    exact = [12 * x.mean(axis=0) @ np.linalg.solve(np.cov(x.T), x.mean(axis=0)) for x in centred[rows]]
+    np.testing.assert_allclose(batches._resampled(centred)[:5], exact, rtol=1e-8)
 
 
 def test_dependent_draws_make_longer_batches():

@@ -35,7 +35,9 @@ class Starts:
 
 def warn_of_many_starts(initial: Any, chains: Any) -> None:
     """Warn of one position that looks like several: arrays whose first axis is as long as there are chains."""
-    if isinstance(initial, (Starts, Pair)) or callable(initial) or chains == 1:
+    if isinstance(initial, (Starts, Pair)) or callable(initial):
+        return
+    if not isinstance(chains, (int, np.integer)) or chains == 1:  # what is no number is refused later
         return
     given = [np.shape(leaf) for leaf in jax.tree.leaves(initial) if is_array(leaf)]
     # Vectors are positions of as many components as there are chains far more often than a number for each chain.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import jax
@@ -14,7 +15,7 @@ from lockstep.core.kernel import Kernel
 from lockstep.core.precision import double_precision
 from lockstep.core.shown import Shown
 from lockstep.host.boxes import is_box
-from lockstep.host.functions import Function
+from lockstep.host.functions import Function, as_function
 from lockstep.host.generator import RandomKey
 from lockstep.parameters.keywords import by_name
 from lockstep.sampling.sample import sample
@@ -72,8 +73,7 @@ def calibration(
     """
     if not isinstance(parameters, Shown) or parameters.draw is None:
         raise TypeError(f"parameters is {parameters!r}; it must be ls.Parameters, with priors to draw from")
-    if not callable(make):
-        raise TypeError(f"make is {make!r}; it must be a function of a data set that returns a kernel")
+    _require_maker(make)
     replicates, draws = whole(replicates, "replicates", 20), whole(draws, "draws", BINS - 1)
     thin, seed = whole(thin, "thin", 1), whole(seed, "seed", 0, MOST_SEED)
     if not is_number(false_alarms) or not 1e-4 <= false_alarms < 1:
@@ -104,6 +104,15 @@ def calibration(
         f"and kernel do not fit together"
     )
     return Finding(is_ok, sentence, chance, worst, {"ranks": columns})
+
+
+def _require_maker(make: Any) -> None:
+    """Refuse what is no function of one data set."""
+    as_function(make, "make")
+    try:
+        inspect.signature(make).bind(None)
+    except TypeError as error:
+        raise TypeError(f"make is {make!r}; it must take one data set and return a kernel ({error})") from None
 
 
 def _ranks(

@@ -12,6 +12,7 @@ from lockstep.core.trees import choose, namespace
 from lockstep.core.types import Array, Position
 from lockstep.estimators.samples import Samples
 from lockstep.estimators.sides import OfSimulations, simulations
+from lockstep.host.functions import as_function
 
 NORMAL, UNIFORM = "normal", "uniform"
 
@@ -88,8 +89,7 @@ def abc(
     Marjoram, Molitor, Plagnol and Tavaré (2003), PNAS 100. Bornn, Pillai, Smith and Woodard (2017), Statistics and
     Computing 27 (how many simulations).
     """
-    if not callable(distance):
-        raise TypeError(f"distance of abc is {distance!r}; it must be a function of a data set")
+    as_function(distance, "distance of abc")
     if not isinstance(weight, str) or weight not in (NORMAL, UNIFORM):
         raise ValueError(f'weight of abc is {weight!r}; it must be "{NORMAL}" or "{UNIFORM}"')
     samples = simulations(simulate, distance, True, (), count, draw, "abc")
