@@ -13,6 +13,7 @@ from lockstep.core.precision import double_precision
 from lockstep.state_space.filter import require_filter
 from lockstep.state_space.hilbert import hilbert_index, order_of
 from lockstep.state_space.resampling import ancestors, positions_of
+from lockstep.state_space.rows import MOST, draw_rows
 from lockstep.state_space.series import series
 
 DATA = model().simulate(jr.key(1), THETA, times=8).data
@@ -156,3 +157,19 @@ def test_one_program_for_other_data():
     first = require_filter(model(), series(DATA), 5, "systematic", 1.0, False)
     second = require_filter(model(), series(DATA + 1), 5, "systematic", 1.0, False)
     assert jax.tree.structure(first) == jax.tree.structure(second)
+
+
+def test_noise_of_many_particles_is_drawn_in_pieces():
+    """Whether compiled or not, in rows of which no two are the same, and from one call where they are few."""
+    with double_precision():
+
+        def rows(key, count):
+            return draw_rows(lambda key, number: jr.normal(key, (number, 2)), key, 7, count)
+
+        many = MOST // 3
+        found = rows(jr.key(1), many)
+        assert found.shape == (7, many, 2)
+        assert np.array_equal(found, jax.jit(rows, static_argnums=1)(jr.key(1), many))
+        assert len(np.unique(found[:, 0, 0])) == 7
+        few = jr.normal(jr.key(1), (7 * 5, 2)).reshape(7, 5, 2)
+        assert np.array_equal(rows(jr.key(1), 5), few)

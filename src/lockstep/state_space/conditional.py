@@ -10,11 +10,11 @@ import jax.random as jr
 
 from lockstep.core.parts import part, static
 from lockstep.core.types import Array, Key
-from lockstep.host.draws import draw_bulk
-from lockstep.state_space.filter import Cloud, Filter
+from lockstep.state_space.filter import Cloud, Filter, offspring
 from lockstep.state_space.functions import numbers, require_states
 from lockstep.state_space.paths import traced
 from lockstep.state_space.resampling import ancestors
+from lockstep.state_space.rows import draw_rows
 from lockstep.state_space.series import Series, taken
 
 
@@ -49,7 +49,7 @@ class ConditionalFilter:
 
     def noise(self, key: Key) -> ConditionalNoise:
         key_states, key_resampling, key_last = jr.split(key, 3)
-        states = draw_bulk(self.model.draw, key_states, self.particles - 1, (self.series.length + 1,))
+        states = draw_rows(self.model.draw, key_states, self.series.length + 1, self.particles - 1)
         uniforms = jr.uniform(key_resampling, (self.series.count, self.particles), float)
         return ConditionalNoise(states, uniforms, jr.uniform(key_last, (), float))
 
@@ -88,7 +88,7 @@ class ConditionalFilter:
         log_weights = jnp.log(cloud.weights) + log_step
         weights = jnp.exp(log_weights - jnp.max(log_weights))
         given = ancestors(uniforms[-1:], weights)
-        states = jax.tree.map(lambda leaf: leaf[chosen], cloud.states)
+        states = offspring(cloud.states, chosen)
         states, _, history = self.free.moved(states, noise, theta, index, history)
         return self.weighed(states, jnp.concatenate([chosen, given]), theta, index, path), history
 

@@ -15,10 +15,10 @@ from lockstep.core.arguments import is_number, whole
 from lockstep.core.parts import part, static
 from lockstep.core.trees import is_alike, namespace
 from lockstep.core.types import Array, Key
-from lockstep.host.draws import draw_bulk
 from lockstep.state_space.functions import numbers, require_states
 from lockstep.state_space.hilbert import order_of
 from lockstep.state_space.resampling import ancestors, normals_of, positions_of, require_scheme
+from lockstep.state_space.rows import draw_rows
 from lockstep.state_space.series import Series, taken
 
 
@@ -63,7 +63,7 @@ class Filter:
     def noise(self, key: Key) -> FilterNoise:
         """Everything random, drawn at once."""
         key_states, key_resampling, key_path = jr.split(key, 3)
-        states = draw_bulk(self.model.draw, key_states, self.particles, (self.series.length + 1,))
+        states = draw_rows(self.model.draw, key_states, self.series.length + 1, self.particles)
         shape = (self.series.count, normals_of(self.scheme, self.particles))
         return FilterNoise(states, jr.normal(key_resampling, shape, float), jr.normal(key_path, (), float))
 
@@ -135,7 +135,7 @@ class Filter:
     ) -> tuple[Cloud, Any]:
         """The cloud at the next observation, number ``index``."""
         chosen, log_weights = self.resampled(cloud, positions, theta, index)
-        states = jax.tree.map(lambda leaf: leaf[chosen], cloud.states)
+        states = offspring(cloud.states, chosen)
         states, extra, history = self.moved(states, noise, theta, index, history)
         return self.weighed(cloud._replace(states=states, ancestors=chosen), log_weights + extra, theta, index), history
 
@@ -272,6 +272,14 @@ def effective(weights: Array) -> Array:
     """The effective sample size of weights."""
     xp = namespace(weights)
     return xp.sum(weights) ** 2 / xp.sum(weights**2)
+
+
+def offspring(states: Any, chosen: Array) -> Any:
+    """The states of the chosen particles, all of which there are."""
+    if isinstance(chosen, np.ndarray):
+        return jax.tree.map(lambda leaf: leaf[chosen], states)
+    sure: Any = {"mode": "promise_in_bounds", "wrap_negative_indices": False}
+    return jax.tree.map(lambda leaf: leaf.at[chosen].get(**sure), states)
 
 
 def kept(history: Any, states: Any, time: Any) -> Any:

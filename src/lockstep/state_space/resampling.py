@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import jax
@@ -13,6 +12,7 @@ from lockstep.core.trees import namespace
 from lockstep.core.types import Array
 
 SCHEMES = ("systematic", "multinomial")
+WIDTH = 16  # of the rows in which sums are made
 
 
 def normals_of(scheme: str, particles: int) -> int:
@@ -43,8 +43,8 @@ def ancestors(positions: Array, weights: Array) -> Array:
         found = xp.searchsorted(shares, positions * shares[-1], side="right")
     else:
         # How many positions lie below the end of each share; a position is that of as many shares as end before it.
-        below = xp.clip(xp.ceil(shares * (count / shares[-1]) - positions), 0, count).astype(np.int32)
-        found = xp.cumsum(_counts(below, count))[:count]
+        below = xp.ceil(shares * (count / shares[-1]) - positions).astype(np.int32)
+        found = cumulative(_counts(below, count)[:count])
     # Rounding may not lead to a particle beyond the last that has a weight.
     return xp.minimum(found, last_of(weights)).astype(np.int32)
 
@@ -53,27 +53,32 @@ def _counts(values: Array, most: int) -> Array:
     """How often each of the numbers 0 … most occurs."""
     if isinstance(values, np.ndarray):
         return np.bincount(np.clip(values, 0, most), minlength=most + 1)  # NaN is no number at all as a whole one
-    return jnp.zeros(most + 1, np.int32).at[values].add(1, mode="promise_in_bounds")
+    # Of floating-point numbers sums are faster, and exact for whole ones.
+    return jnp.zeros(most + 1, float).at[jnp.clip(values, 0, most)].add(1.0, mode="promise_in_bounds")
 
 
 def last_of(weights: Array) -> Array:
     """The last particle that has a weight."""
     xp = namespace(weights)
-    return xp.max(xp.where(weights > 0, xp.arange(weights.shape[0]), 0))
+    return xp.max(xp.where(weights > 0, xp.arange(weights.shape[0], dtype=np.int32), 0))
 
 
-def cumulative(weights: Array) -> Array:
-    """Cumulative sums: in compiled code of short rows first, then of rows, since XLA's own are slow."""
-    if isinstance(weights, np.ndarray):
-        return np.cumsum(weights)
-    count = weights.shape[0]
-    width = max(1, math.isqrt(count - 1) + 1)
-    if width > 64:
-        return jnp.cumsum(weights)
-    rows = jnp.pad(weights, (0, width * width - count)).reshape(width, width)
+def cumulative(values: Array) -> Array:
+    """Cumulative sums, in time that grows with their number.
+
+    XLA's own are slow: in compiled code they are those of short rows, each by a product with a triangle of ones, and
+    to them is added what the rows before sum to, which is found in the same way.
+    """
+    if isinstance(values, np.ndarray):
+        return np.cumsum(values)
+    count = values.shape[0]
+    width = min(count, WIDTH)
+    rows = jnp.pad(values, (0, -count % width)).reshape(-1, width)
     sums = rows @ np.triu(np.ones((width, width)))
-    before = np.triu(np.ones((width, width)), 1).T @ sums[:, -1]
-    return (sums + before[:, None]).reshape(-1)[:count]
+    if rows.shape[0] > 1:
+        totals = sums[:, -1]
+        sums += (cumulative(totals) - totals)[:, None]
+    return sums.reshape(-1)[:count]
 
 
 def require_scheme(scheme: Any) -> str:
