@@ -627,7 +627,11 @@ FAULTS = {
     ("state_space/resampling.py", "state_space/test_particle_marginal.py::test_ancestors"): [
         ("xp.ceil(shares", "xp.floor(shares"),
         ("xp.minimum(found, last_of(weights))", "found"),
-        ("np.triu(np.ones((width, width)), 1).T", "np.triu(np.ones((width, width))).T"),
+        ("(cumulative(totals) - totals)[:, None]", "cumulative(totals)[:, None]"),
+    ],
+    ("state_space/rows.py", "state_space/test_particle_marginal.py::test_noise_of_many_particles_is_drawn_in_pieces"): [
+        ("keys = jr.split(key, -(-rows // each))", "keys = jnp.stack([key] * -(-rows // each))"),
+        ("[:rows]", "[-rows:]"),
     ],
     (
         "state_space/resampling.py",

@@ -170,6 +170,8 @@ def our_chain(draws: int) -> Task:
 
 
 def their_chain(draws: int) -> Task:
+    # Version 0.3 calls float by a name that NumPy has no more; without it its chains do not begin.
+    vars(np).setdefault("float", float)
     from particles import distributions, mcmc, state_space_models
 
     class Volatility(state_space_models.StateSpaceModel):
@@ -202,22 +204,41 @@ def their_chain(draws: int) -> Task:
     return timed("particles' PMMH", max(1, round(size)), chain)
 
 
-# --- binomial leaps ---------------------------------------------------------------------------------------------------
+# --- binomial and Poisson leaps ---------------------------------------------------------------------------------------
 STEPS = 140
+LEAPS = 10 * STEPS * PARTICLES
 
 
-def leaps(draws: int) -> Task:
-    """Binomial numbers of all particles, step after step, as an epidemic of 763 people makes them."""
+def binomial_leap(uniform, susceptible):
+    """Of an epidemic among 763 people."""
+    return susceptible - ls.models.leaps.binomial(uniform, susceptible, 0.03)
+
+
+def binomial_leap_of_numpy(generator, susceptible):
+    return susceptible - generator.binomial(susceptible, 0.03)
+
+
+def poisson_leap(uniform, population):
+    """Births of a population that returns to 50."""
+    return ls.models.leaps.poisson(uniform, 5.0 + 0.9 * population)
+
+
+def poisson_leap_of_numpy(generator, population):
+    return generator.poisson(5.0 + 0.9 * population)
+
+
+def leaps(draws: int, leap=binomial_leap, start: int = 763) -> Task:
+    """Numbers of all particles, step after step."""
 
     @jax.jit
     def run(key):
         uniforms = jr.uniform(key, (STEPS, PARTICLES))
 
-        def step(susceptible, uniform):
-            infected = ls.models.leaps.binomial(uniform, susceptible, 0.03)
-            return susceptible - infected, infected
+        def step(state, uniform):
+            state = leap(uniform, state)
+            return state, state
 
-        return jax.lax.scan(step, jnp.full(PARTICLES, 763.0).astype(int), uniforms)[1]
+        return jax.lax.scan(step, jnp.full(PARTICLES, float(start)).astype(int), uniforms)[1]
 
     times = draws // (STEPS * PARTICLES)
     with double_precision():
@@ -230,15 +251,15 @@ def leaps(draws: int) -> Task:
     return timed("lockstep", times * STEPS * PARTICLES, all_runs)
 
 
-def leaps_of_numpy(draws: int) -> Task:
+def leaps_of_numpy(draws: int, leap=binomial_leap_of_numpy, start: int = 763) -> Task:
     generator = np.random.default_rng(0)
     times = draws // (STEPS * PARTICLES)
 
     def run():
         for _ in range(times):
-            susceptible = np.full(PARTICLES, 763)
+            state = np.full(PARTICLES, start)
             for _ in range(STEPS):
-                susceptible = susceptible - generator.binomial(susceptible, 0.03)
+                state = leap(generator, state)
 
     return timed("NumPy", times * STEPS * PARTICLES, run)
 
@@ -272,7 +293,14 @@ ROWS = [
         0.5,
         2,
     ),
+    Row("filter-leaps", "binomial leaps of 200 particles", leaps, (leaps_of_numpy,), 1.0, LEAPS, "draw"),
     Row(
-        "leaps-numpy", "binomial leaps of 200 particles", leaps, (leaps_of_numpy,), 1.0, 10 * STEPS * PARTICLES, "draw"
+        "filter-births",
+        "Poisson leaps of 200 particles",
+        functools.partial(leaps, leap=poisson_leap, start=50),
+        (functools.partial(leaps_of_numpy, leap=poisson_leap_of_numpy, start=50),),
+        1.0,
+        LEAPS,
+        "draw",
     ),
 ]

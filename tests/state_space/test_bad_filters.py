@@ -5,7 +5,17 @@ import jax.random as jr
 import jax.scipy.stats as jst
 import numpy as np
 import pytest
-from linear_normal import THETA, draw, initial, log_observation, log_prior, model, transition
+from linear_normal import (
+    THETA,
+    draw,
+    initial,
+    log_initial,
+    log_observation,
+    log_prior,
+    log_transition,
+    model,
+    transition,
+)
 
 import lockstep as ls
 
@@ -72,7 +82,9 @@ def test_functions(functions, error, told):
 
 def test_nan_weights_are_told_with_their_step():
     broken = changed(log_observation=lambda theta, x, y, t: jnp.where(t == 2, jnp.nan, 0.0) + x)
-    with pytest.raises(FloatingPointError, match=r"observation 2 \(time 2\): log_observation returned no number"):
+    with pytest.raises(
+        FloatingPointError, match="log_observation returned no number for a particle at observation 2, time 2"
+    ):
         run(broken)
 
 
@@ -129,7 +141,7 @@ class Numpy:
         ("too few", ValueError, r"transition returned an array of shape \(4,\) at time 2; the first axis.*length 5"),
         ("sum", ValueError, r"log_observation returned an array of shape \(\) at time 1"),
         ("raises", ArithmeticError, "no such state"),
-        ("nan", FloatingPointError, r"observation 2 \(time 2\): log_observation"),
+        ("nan", FloatingPointError, "log_observation returned no number for a particle at observation 2, time 2"),
     ],
 )
 def test_functions_on_numpy_arrays(fault, error, told):
@@ -145,8 +157,68 @@ def test_a_kernel_of_numpy_functions_names_the_step():
 
 def test_nan_weights_in_a_kernel_are_an_error():
     kernel = ls.particle_marginal(log_prior, Numpy("nan").model, DATA, WALK, particles=5)
-    with pytest.raises(ValueError, match=r"log_observation \(model.filter tells at which step\) is nan"):
+    with pytest.raises(ValueError, match=r"\(log_observation returned no number .* at observation 2, time 2\) is nan"):
         ls.sample(kernel, THETA, draws=200, chains=1)
+
+
+def nan_above(theta, x, y, t):
+    """No number at time 2 if φ is large."""
+    return jnp.where((t == 2) & (theta["phi"] > 0.9), jnp.nan, 0.0) + log_observation(theta, x, y, t)
+
+
+def nan_state(z, x, theta, t):
+    return jnp.where((t == 3) & (theta["phi"] > 0.9), jnp.nan, transition(z, x, theta, t))
+
+
+@pytest.mark.parametrize(
+    ("functions", "told"),
+    [
+        ({"log_observation": nan_above}, "log_observation returned no number for a particle at observation 2, time 2"),
+        ({"transition": nan_state}, "transition returned a state that is NaN at observation 3, time 3"),
+    ],
+)
+def test_nan_weights_in_compiled_kernels_are_told_with_function_and_step(functions, told):
+    known = {"log_initial": log_initial, "log_transition": log_transition}
+    marginal = ls.particle_marginal(log_prior, changed(**functions), DATA, WALK, particles=5, paths=True)
+    with pytest.raises(ValueError, match=told):
+        ls.sample(marginal, {"phi": 0.95, "log_sigma": -0.5}, draws=3, chains=1)
+    with pytest.warns(ls.LockstepWarning, match=f"log ratios .* were NaN.*{told}"):
+        ls.sample(marginal, {"phi": 0.85, "log_sigma": -0.5}, draws=100, chains=1, seed=1)
+    gibbs = ls.particle_gibbs(log_prior, changed(**functions, **known), DATA, WALK, particles=5)
+    with pytest.raises(FloatingPointError, match=told):
+        ls.sample(gibbs, {"phi": 0.95, "log_sigma": -0.5}, draws=3, chains=1)
+
+
+def test_nan_weights_of_candidates_of_numpy_functions_are_told_with_the_step():
+    class Above(Numpy):
+        def log_observation(self, theta, x, y, t):
+            return super().log_observation(theta, x, y, t) + (np.nan if t == 2 and theta["phi"] > 0.9 else 0.0)
+
+    kernel = ls.particle_marginal(log_prior, Above().model, DATA, WALK, particles=5)
+    told = "log_observation returned no number for a particle at observation 2, time 2"
+    with pytest.warns(ls.LockstepWarning, match=f"log ratios .* were NaN.*{told}"):
+        ls.sample(kernel, {"phi": 0.85, "log_sigma": -0.5}, draws=60, chains=1, seed=1)
+
+
+def test_a_start_where_no_particle_has_a_weight_is_told_with_the_step():
+    empty = changed(log_observation=lambda theta, x, y, t: jnp.where(t == 1, -jnp.inf, 0.0 * x))
+    kernel = ls.particle_marginal(log_prior, empty, DATA, WALK, particles=5)
+    with pytest.raises(ValueError, match=r"\(no particle had a weight at observation 1, time 1\) is -inf"):
+        ls.sample(kernel, THETA, draws=3, chains=1)
+
+
+def test_one_particle_without_a_number_is_not_lost_in_a_conditional_filter():
+    """Some particles have no weight that is a number: the path stays, and the update is counted."""
+    known = {"log_initial": log_initial, "log_transition": log_transition}
+    some = changed(log_observation=lambda theta, x, y, t: jnp.where(x > 1.0, jnp.nan, 0.0 * x), **known)
+    kernel = ls.particle_gibbs(log_prior, some, DATA, WALK, particles=5)
+    with pytest.warns(ls.LockstepWarning, match="log_observation returned no number for a particle at observation"):
+        run = ls.sample(kernel, THETA, draws=50, chains=1, seed=3)
+    assert 0 < (~run.info.is_valid.astype(bool)).sum() < 50
+    assert np.all(
+        run.paths[:, 1:][~run.info.is_valid.astype(bool)[:, 1:]]
+        == run.paths[:, :-1][~run.info.is_valid.astype(bool)[:, 1:]]
+    )
 
 
 def test_arguments_of_the_kernel():

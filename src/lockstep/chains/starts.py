@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
@@ -86,9 +88,10 @@ def states_at(kernel: Any, positions: Position, initial: Any, keys: Key) -> Any:
     _require_promises(kernel, positions)
     state = engine_of(kernel).init(kernel, positions, keys)
     for one, known in _first_states(kernel, state, positions, keys):
-        message = f"{one.ratio.remembered_name} is {{value}} at the initial position"
+        message = "{name} is {value} at the initial position"
         remedy = "start where it is finite, inside the support"
-        _require_finite(known, positions, chains, message, remedy)
+        blame = one.ratio.blame if one is kernel else partial(_name, one)
+        _require_finite(known, positions, chains, message, remedy, blame)
     return state
 
 
@@ -196,7 +199,13 @@ def _repeatable(function: Any) -> Any:
     return draw
 
 
-def _require_finite(values: Any, positions: Position, chains: int, message: str, remedy: str) -> None:
+def _name(kernel: Any, position: Position) -> str:
+    return kernel.ratio.remembered_name
+
+
+def _require_finite(
+    values: Any, positions: Position, chains: int, message: str, remedy: str, blame: Callable[[Position], str] = str
+) -> None:
     for leaf in jax.tree.leaves(values):
         if not is_floating(leaf):
             continue
@@ -205,5 +214,6 @@ def _require_finite(values: Any, positions: Position, chains: int, message: str,
         if is_bad.any():
             chain = int(np.argmax(is_bad))
             value = numbers[chain][~np.isfinite(numbers[chain])][0]
-            where = f"{describe(one_of(positions, chain))} of chain {chain}"
-            raise ValueError(f"{message.format(value=value)} {where}; {remedy}")
+            position = one_of(positions, chain)
+            told = message.format(name=blame(position), value=value)
+            raise ValueError(f"{told} {describe(position)} of chain {chain}; {remedy}")

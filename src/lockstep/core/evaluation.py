@@ -68,6 +68,13 @@ class Evaluation(Accountable):
         """Its values at several candidates (a leading axis), to tell which is bad; None if they cannot be had."""
         return jax.vmap(self)(noise, candidates)
 
+    def blame(self, position: Position, noise: Any = None) -> str:
+        """What to call its value in messages, where that is not finite at a position: the name of what made it so.
+
+        With the noise of that evaluation, or with any.
+        """
+        return self.name
+
     def cure(self, positions: Position) -> str | None:
         """What would cure chains that stick at these positions (a leading axis), measured there; None: not known."""
         return None

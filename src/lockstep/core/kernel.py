@@ -141,6 +141,10 @@ class Kernel(Part):
         """``with_prior(placement)``: the same for a posterior, in other coordinates; None: its ratios tell."""
         return None
 
+    def blame(self, position: Position) -> str | None:
+        """Which function returned no number near a position, if none of the kernels that it is made of tells."""
+        return None
+
     def placed(self, position: Position) -> list[tuple[Any, Position]]:
         """The kernels of one accept/reject that it is made of, each with its position."""
         return [placed for kernel in self.kernels for placed in kernel.placed(position)]

@@ -99,6 +99,10 @@ class Ratio(Accountable):
         """What to call the memory in messages: the name of the function whose value it is."""
         return "the log density"
 
+    def blame(self, position: Position) -> str:
+        """The same where the memory is not finite at a position: the name of what made it so."""
+        return self.remembered_name
+
     @declared
     def correlation(self) -> Array | None:
         """The correlation of successive noises; None: they are independent."""

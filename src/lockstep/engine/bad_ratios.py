@@ -112,7 +112,7 @@ def explain(kernel: Kernel, position: Position) -> str:
     for one, where in kernel.placed(position):
         if found := _explain_one(one, where):
             return found
-    return "look at what the functions of the kernel return there"
+    return kernel.blame(position) or "look at what the functions of the kernel return there"
 
 
 def _explain_one(kernel: MetropolisHastings, position: Position) -> str | None:

@@ -175,6 +175,9 @@ class Carried(Ratio):
     def remembered_name(self) -> str:
         return self.evaluate.name
 
+    def blame(self, position: Position) -> str:
+        return self.evaluate.blame(position)
+
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
         noise = self.evaluate.noise(key, position, shape)
         opened = jax.eval_shape(self.evaluate.opened, noise) if self.correlation is not None and not shape else ()
@@ -249,4 +252,8 @@ class Carried(Ratio):
         if values is None:
             return
         should = "it must return a number, or minus infinity outside the support"
-        yield Probed(f"{self.evaluate.name} returned", values, is_no_ratio, should)
+        bad = np.flatnonzero(is_no_ratio(np.asarray(values)))
+        if bad.size:
+            candidate, its_noise = jax.tree.map(lambda leaf: leaf[bad[0]], (candidates, noise))
+            name = self.evaluate.blame(candidate, its_noise)
+            yield Probed(f"{name} returned", values, is_no_ratio, should)

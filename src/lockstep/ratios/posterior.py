@@ -82,6 +82,9 @@ class Posterior(Ratio):
     def kept(self, memory: Memory) -> Any:
         return self.inner.kept(memory.memory)
 
+    def blame(self, position: Position) -> str:
+        return self.inner.blame(self.placement.values(position))
+
     def cure(self, positions: Position) -> str | None:
         return self.inner.cure(jax.vmap(self.placement.values)(positions))
 

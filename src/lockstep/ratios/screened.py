@@ -53,6 +53,9 @@ class Screened(Ratio):
     def remembered_name(self) -> str:
         return self.base.remembered_name
 
+    def blame(self, position: Position) -> str:
+        return self.base.blame(position)
+
     @property
     def correlation(self) -> Array | None:
         return self.base.correlation

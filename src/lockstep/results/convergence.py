@@ -121,11 +121,19 @@ def _is_stuck(stay: Stay, run: Any, acceptance: float) -> bool:
 
 
 def _cure(run: Any, stays: list[Stay]) -> str | None:
-    """What would cure chains that stick, measured where they are; None if that cannot be measured."""
+    """What would cure chains that stick, measured where they stood; None if that cannot be measured."""
     if run.kernel is None or isinstance(run.walked, Pair):
         return None
     chains = sorted({stay.chain for stay in stays})[:FEW]
-    return run.kernel.cure(jax.tree.map(lambda leaf: leaf[chains, -1], run.walked))
+    draws = [_stood(run, chain) for chain in chains]
+    return run.kernel.cure(jax.tree.map(lambda leaf: leaf[chains, draws], run.walked))
+
+
+def _stood(run: Any, chain: int) -> int:
+    """A draw of the longest time that a chain spent in one state."""
+    has_moved = np.asarray(next(infos(run.info)).is_accepted)[chain].reshape(run.draws, -1).any(axis=1)
+    begins = np.concatenate([[0], np.flatnonzero(has_moved), [run.draws]])
+    return int(begins[np.argmax(np.diff(begins))])
 
 
 def _told(worst: Stay, count: int, run: Any, helps: str) -> str:

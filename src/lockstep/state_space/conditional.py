@@ -7,8 +7,10 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import jax.random as jr
+import numpy as np
 
 from lockstep.core.parts import part, static
+from lockstep.core.trees import choose
 from lockstep.core.types import Array, Key
 from lockstep.state_space.filter import Cloud, Filter, offspring
 from lockstep.state_space.functions import numbers, require_states
@@ -53,18 +55,21 @@ class ConditionalFilter:
         uniforms = jr.uniform(key_resampling, (self.series.count, self.particles), float)
         return ConditionalNoise(states, uniforms, jr.uniform(key_last, (), float))
 
-    def __call__(self, noise: ConditionalNoise, theta: Any, path: Any) -> Any:
-        """A path, given another."""
+    def __call__(self, noise: ConditionalNoise, theta: Any, path: Any) -> tuple[Any, Array]:
+        """A path, given another, and whether all weights were numbers: else it is the same path again."""
         cloud, history = self.begin(noise.states, theta, path)
 
         def body(carry: Any, at: Any) -> Any:
             cloud, history = self.advance(carry[0], at[1], noise.states, theta, at[0], path, carry[1])
-            return (cloud, history), cloud.ancestors
+            return (cloud, history), (cloud.ancestors, cloud.increment)
 
         steps = jnp.arange(1, self.series.count), noise.resampling[1:]
-        (cloud, history), rest = jax.lax.scan(body, (cloud, history), steps)
+        first = cloud.increment
+        (cloud, history), (rest, increments) = jax.lax.scan(body, (cloud, history), steps)
+        is_valid = (first < np.inf) & jnp.all(increments < np.inf)
         lineage = jnp.concatenate([jnp.arange(self.particles, dtype=rest.dtype)[None], rest])
-        return self.end(cloud, history, lineage, noise.last, path)
+        found = self.end(cloud, history, lineage, noise.last, path)
+        return choose(is_valid, found, path), is_valid
 
     def begin(self, noise: Any, theta: Any, path: Any) -> tuple[Cloud, Any]:
         """The cloud at the first observation, and the states of free particles at all times, which are yet to come."""

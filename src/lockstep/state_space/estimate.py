@@ -12,16 +12,22 @@ import numpy as np
 
 from lockstep.core.evaluation import Evaluation
 from lockstep.core.parts import part, set_field, static
-from lockstep.core.trees import is_concrete, namespace
+from lockstep.core.precision import canonical
+from lockstep.core.trees import is_concrete, is_key, namespace
 from lockstep.core.types import Array, Key, Position, Shape
-from lockstep.host.black_box import BlackBox
+from lockstep.host.black_box import BlackBox, replaced
+from lockstep.host.boxes import map_boxes
 from lockstep.host.functions import Scalar, wrapped
 from lockstep.host.generator import RandomKey, as_keys
+from lockstep.host.scope import quiet
+from lockstep.state_space.faults import emptied, fault, looked, seen
 from lockstep.state_space.filter import Filter, FilterNoise
 from lockstep.state_space.forecast import Forecaster
 from lockstep.state_space.noisiness import cure_of
 from lockstep.state_space.paths import traced
 from lockstep.state_space.resampling import ancestors
+
+TRIES = 16  # filters, to find what is wrong with some
 
 
 @part
@@ -52,7 +58,7 @@ class ParticleEstimate(Evaluation):
     is_random = True
     gains_by_correlation = True
     exact_when = "the log densities and log weights of the model are right (any number of particles will do)"
-    name = "the likelihood estimate by the model's log_observation (model.filter tells at which step)"
+    name = "the likelihood estimate"
 
     def __post_init__(self) -> None:
         if isinstance(self.log_prior, BlackBox) and not self.filter.model.is_boxed:
@@ -119,7 +125,31 @@ class ParticleEstimate(Evaluation):
         return dataclasses.replace(self, filter=made)
 
     def probed(self, noise: Any, candidates: Position) -> Any:
-        if self.filter.model.is_boxed:
-            return None
-        found = jax.vmap(self)(noise, candidates)
-        return found[0] if self.has_path else found
+        plain = dataclasses.replace(self, has_path=False)
+        if not self.filter.model.is_boxed:
+            return jax.vmap(plain)(noise, candidates)
+        plain = map_boxes(lambda box: replaced(box, is_callback=False), plain)
+        rows = range(len(jax.tree.leaves(candidates)[0]))
+        with quiet():
+            found = [jax.tree.map(lambda leaf: _on_numpy(leaf[row]), (noise, candidates)) for row in rows]  # noqa: B023
+            return np.array([plain(*one) for one in found])
+
+    def blame(self, position: Position, noise: Any = None) -> str:
+        """The likelihood estimate, with the function that made it no number, and the step."""
+        made: Filter = map_boxes(lambda box: replaced(box, is_callback=False), self.filter)
+        for key in jr.split(jr.key(0), TRIES) if noise is None else [noise]:
+            full = self.opened(key)
+            if made.model.is_boxed:
+                with quiet():
+                    found = made(full, jax.tree.map(_on_numpy, position), seen)[1]
+            else:
+                found = looked(canonical(made, "model"), full, canonical(position, "position"))
+            increments, are_right = jax.tree.map(np.asarray, found)
+            said = fault(made, increments, are_right) or emptied(made, increments)
+            if said is not None:
+                return f"{self.name} ({said})"
+        return self.name
+
+
+def _on_numpy(leaf: Any) -> Any:
+    return leaf if is_key(leaf) else np.asarray(leaf)[()]

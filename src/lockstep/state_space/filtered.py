@@ -18,6 +18,7 @@ from lockstep.core.trees import is_key, namespace
 from lockstep.core.types import Array
 from lockstep.core.warnings import warn
 from lockstep.host.scope import quiet
+from lockstep.state_space.faults import SHOULD, fault, seen
 from lockstep.state_space.figure import draw
 from lockstep.state_space.filter import Cloud, Filter, FilterNoise, effective, require_filter
 from lockstep.state_space.paths import traced
@@ -107,8 +108,8 @@ def filtered(
                 found = _looked(made, noise, theta, levels, np.sort(generator.uniform(size=count)))
         else:
             found = _compiled(made, key_filter, theta, levels, jnp.sort(jr.uniform(key_paths, (count,))))
-        cloud, (increments, sizes, means, values), drawn = jax.tree.map(np.asarray, found)
-    _require_weights(made, increments)
+        cloud, ((increments, are_right), sizes, means, values), drawn = jax.tree.map(np.asarray, found)
+    _require_weights(made, increments, are_right)
     return Filtered(
         float(cloud.log_likelihood),
         increments,
@@ -134,10 +135,10 @@ def _looked(made: Filter, noise: Any, theta: Any, levels: tuple[float, ...], cho
         share = cloud.weights / namespace(cloud.weights).sum(cloud.weights)
         means = jax.tree.map(lambda leaf: namespace(leaf).tensordot(share, leaf * 1.0, 1), cloud.states)
         values = jax.tree.map(lambda leaf: weighted_quantiles(leaf, share, levels), cloud.states)
-        return cloud.increment, effective(cloud.weights), means, values
+        return seen(cloud), effective(cloud.weights), means, values
 
     is_kept = bool(chosen.shape[0])
-    cloud, seen, (history, lineage) = made(noise, theta, look, is_kept)
+    cloud, views, (history, lineage) = made(noise, theta, look, is_kept)
     paths: Any = ()
     if is_kept:
         last = ancestors(chosen, cloud.weights)
@@ -146,7 +147,7 @@ def _looked(made: Filter, noise: Any, theta: Any, levels: tuple[float, ...], cho
             paths = jax.tree.map(lambda *leaves: np.stack(leaves), *found)
         else:
             paths = jax.vmap(lambda one: traced(made.series, history, lineage, one))(last)
-    return cloud._replace(states=(), weights=(), ancestors=()), seen, paths
+    return cloud._replace(states=(), weights=(), ancestors=()), views, paths
 
 
 def weighted_quantiles(values: Array, share: Array, levels: tuple[float, ...]) -> Array:
@@ -171,18 +172,11 @@ def _levels(quantiles: Any) -> tuple[float, ...]:
     return levels
 
 
-def _require_weights(made: Filter, increments: np.ndarray) -> None:
+def _require_weights(made: Filter, increments: np.ndarray, are_right: np.ndarray) -> None:
     """Refuse weights that are no numbers, and warn of clouds without any."""
-    bad = np.flatnonzero(~(increments < np.inf))
-    if bad.size:
-        index = int(bad[0])
-        where = f"at observation {index} (time {int(made.series.times[index])})"
-        raise FloatingPointError(
-            f"the weights of particles are NaN or plus infinity {where}: log_observation"
-            + (", propose or look_ahead" if made.model.propose or made.model.look_ahead else "")
-            + " returned no number for a particle there, or transition made such states; a log density must be "
-            "a number, or minus infinity outside the support"
-        )
+    found = fault(made, increments, are_right)
+    if found is not None:
+        raise FloatingPointError(f"the weights of particles are NaN or plus infinity: {found}; {SHOULD}")
     empty = np.flatnonzero(np.isneginf(increments))
     if empty.size:
         warn(

@@ -188,3 +188,9 @@ class StateSpace:
         return filtered(
             self, key, theta, data, particles, times, inputs, resampling, threshold, quantiles, paths, is_sorted
         )
+
+
+def require_model(model: Any) -> None:
+    """Refuse what is no model."""
+    if not isinstance(model, StateSpace):
+        raise TypeError(f"model must be an ls.models.StateSpace; got {model!r}: are the arguments in the right order?")

@@ -22,7 +22,7 @@ from lockstep.kernels.standard import standard
 from lockstep.state_space.conditional import ConditionalFilter
 from lockstep.state_space.estimate import ParticleEstimate, prior_of
 from lockstep.state_space.forecast import Forecaster
-from lockstep.state_space.model import StateSpace
+from lockstep.state_space.model import StateSpace, require_model
 from lockstep.state_space.series import series
 
 
@@ -118,11 +118,14 @@ class ParticleGibbs(Kernel):
     def move(self, state: State, noise: GibbsNoise) -> tuple[State, Info]:
         """One update: the path, then the parameters."""
         position, path = state
-        path = self.filter(self.filter.noise(noise.path), self.values(position), path)
+        path, is_valid = self.filter(self.filter.noise(noise.path), self.values(position), path)
         conditional: Any = Conditional(self.log_prior, self.filter, path)
         kernel = self.given(conditional if self.placement is None else Placed(self.placement, conditional))
         moved, info = kernel.move(kernel.init(position), noise.parameters)
-        return State(moved.position, path), info._replace(kept=path)
+        return State(moved.position, path), info._replace(kept=path, is_valid=info.is_valid & is_valid)
+
+    def blame(self, position: Position) -> str:
+        return ParticleEstimate(self.log_prior, self.filter.whole).blame(self.values(position))
 
     def given(self, log_density: Any) -> Kernel:
         """The kernel of the parameters given a path."""
@@ -214,8 +217,7 @@ def particle_gibbs(
     ----------
     Andrieu, Doucet and Holenstein (2010), JRSS B 72; Lindsten, Jordan and Schön (2014), JMLR 15.
     """
-    if not isinstance(model, StateSpace):
-        raise TypeError(f"model must be an ls.models.StateSpace; got {model!r}: are the arguments in the right order?")
+    require_model(model)
     for name in ("log_initial", "log_transition"):
         function = getattr(model, name)
         if function is None:

@@ -10,7 +10,7 @@ from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.ratios import Carried
 from lockstep.state_space.estimate import ParticleEstimate
 from lockstep.state_space.filter import require_filter
-from lockstep.state_space.model import StateSpace
+from lockstep.state_space.model import StateSpace, require_model
 from lockstep.state_space.series import series
 
 
@@ -86,8 +86,7 @@ def particle_marginal(
     ----------
     Andrieu, Doucet and Holenstein (2010), JRSS B 72; Deligiannidis, Doucet and Pitt (2018), JRSS B 80.
     """
-    if not isinstance(model, StateSpace):
-        raise TypeError(f"model must be an ls.models.StateSpace; got {model!r}: are the arguments in the right order?")
+    require_model(model)
     is_plain = isinstance(correlation, (int, float)) and correlation == 0
     made = require_filter(model, series(data, times, inputs), particles, resampling, threshold, is_sorted=not is_plain)
     estimate = ParticleEstimate(log_prior, made, flag(paths, "paths"))
