@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
+import pytest
 from linear_normal import THETA, kalman, log_prior, model
 from test_bad_filters import WALK, Numpy
 from test_unbiased_filters import DATA as SYMBOLS, FIRST, LOG_DENSITY, NEXT, draw, initial, log_observation, transition
@@ -92,6 +93,8 @@ def test_inputs_reach_every_function():
     run = ls.sample(kernel, 0.0, draws=4, chains=1)
     more = {"push": np.array([1.0, 1.0]), "shift": np.array([0.5, 0.0])}
     assert np.allclose(run.forecast(2, inputs=more).data[0, 0], [8.5, 9.0])
+    with pytest.raises(TypeError, match="inputs is missing: the model has inputs at all times"):
+        run.forecast(2)
 
 
 def test_states_may_be_structures_and_keys_may_be_noise():

@@ -22,7 +22,7 @@ from lockstep.host.generator import RandomKey, as_keys
 from lockstep.host.scope import quiet
 from lockstep.state_space.faults import emptied, fault, looked, seen
 from lockstep.state_space.filter import Filter, FilterNoise
-from lockstep.state_space.forecast import Forecaster
+from lockstep.state_space.forecast import Forecaster, forecaster_of
 from lockstep.state_space.noisiness import cure_of
 from lockstep.state_space.paths import traced
 from lockstep.state_space.resampling import ancestors
@@ -81,7 +81,7 @@ class ParticleEstimate(Evaluation):
 
     @property
     def forecaster(self) -> Forecaster | None:
-        return Forecaster(self.filter.model, self.filter.series.length) if self.has_path else None
+        return forecaster_of(self.filter) if self.has_path else None
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
         return jr.split(key, shape) if shape else key

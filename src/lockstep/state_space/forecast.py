@@ -25,10 +25,16 @@ class Forecaster:
 
     model: Any
     end: int = static()
+    has_inputs: bool = static(default=False)
 
     def __call__(self, positions: Any, paths: Any, steps: Any, inputs: Any = None, seed: int = 0) -> Simulated:
         """States and data of that many times after the end, with leading axes (chains, draws, steps)."""
         steps = whole(steps, "steps", 1)
+        if self.has_inputs and inputs is None:
+            raise TypeError(
+                f"inputs is missing: the model has inputs at all times; give run.forecast({steps}, inputs=...) "
+                f"arrays with {steps} rows, one for each time after the data"
+            )
         for leaf in jax.tree.leaves(inputs):
             if not np.ndim(leaf) or len(leaf) != steps:
                 raise ValueError(
@@ -86,6 +92,11 @@ class Forecaster:
                 rows.append(jax.tree.map(lambda leaf: np.asarray(leaf)[0], (states, data)))
             found.append(jax.tree.map(lambda *leaves: np.stack(leaves), *rows))
         return jax.tree.map(lambda *leaves: np.stack(leaves), *found)
+
+
+def forecaster_of(made: Any) -> Forecaster:
+    """What simulates on from the paths of a filter."""
+    return Forecaster(made.model, made.series.length, made.series.inputs is not None)
 
 
 @functools.partial(jax.jit, static_argnames="steps")

@@ -84,11 +84,15 @@ def needed(particles: int, spread: float) -> int:
     return int(math.ceil(count / digits) * digits)
 
 
-def cure_of(estimate: Any, positions: Position) -> str | None:
-    """What would cure chains that stick at these positions, if their estimates are too noisy there; else None."""
+def cure_of(estimate: Any, positions: Position) -> str:
+    """What would cure chains that stick at these positions: more particles, if their estimates are too noisy there."""
     spread, particles = deviation(estimates(estimate, positions, 24)), estimate.filter.particles
     if not spread > MOST:
-        return None
+        return (
+            f"not for want of particles: the standard deviation of its log likelihood estimates is {spread:.1f} there, "
+            f"with {particles:,} particles, and good up to {MOST}. Take smaller steps, let ls.sample(..., adapt=True) "
+            f"find their size, or run longer"
+        )
     if not math.isfinite(spread):
         return (
             f"the {particles:,} particles often lose all of their weights, and the likelihood is estimated to be 0: "

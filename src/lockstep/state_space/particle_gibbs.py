@@ -21,7 +21,7 @@ from lockstep.host.functions import Noisy, Scalar, as_function
 from lockstep.kernels.standard import standard
 from lockstep.state_space.conditional import ConditionalFilter
 from lockstep.state_space.estimate import ParticleEstimate, prior_of
-from lockstep.state_space.forecast import Forecaster
+from lockstep.state_space.forecast import Forecaster, forecaster_of
 from lockstep.state_space.model import StateSpace, require_model
 from lockstep.state_space.series import series
 
@@ -149,7 +149,7 @@ class ParticleGibbs(Kernel):
 
     @property
     def forecaster(self) -> Forecaster:
-        return Forecaster(self.filter.model, self.filter.series.length)
+        return forecaster_of(self.filter)
 
 
 def _unknown(theta: Any) -> Array:
