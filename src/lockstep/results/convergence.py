@@ -87,9 +87,8 @@ def longest_stays(run: Any) -> list[Stay]:
     found = []
     for leg in legs[:1] if isinstance(run.info, ShadowedInfo) else legs:
         accepted = np.asarray(leg.is_accepted)
-        has_moved: np.ndarray = (
-            accepted.reshape(run.chains, run.draws, -1).any(axis=2) if accepted.ndim > 2 else accepted != 0
-        )
+        seen = accepted.reshape(run.chains, run.draws, -1).any(axis=2) if accepted.ndim > 2 else accepted != 0
+        has_moved = np.asarray(seen)
         longest, arrivals = _longest(has_moved)
         found += [
             Stay(chain, int(draws), draws / run.draws, not count)

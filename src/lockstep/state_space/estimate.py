@@ -27,7 +27,7 @@ from lockstep.state_space.noisiness import cure_of
 from lockstep.state_space.paths import traced
 from lockstep.state_space.resampling import ancestors
 
-TRIES = 16  # filters, to find what is wrong with some
+TRIES = 64  # filters, to find what is wrong with some
 
 
 @part
