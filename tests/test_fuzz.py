@@ -337,6 +337,7 @@ SLOW = {
             "until": None,
             "ahead": 1,
             "names": None,
+            "devices": None,
         }
     ),
     ls.sweep: (

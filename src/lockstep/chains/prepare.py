@@ -20,6 +20,7 @@ from lockstep.core.arguments import MOST_SEED, flag, path_of, whole
 from lockstep.core.kernel import Kernel
 from lockstep.core.precision import double_precision
 from lockstep.core.trees import one_of
+from lockstep.engine.devices import require_devices
 from lockstep.host.callback import raised_here
 from lockstep.parameters.names import named, require_fit
 from lockstep.storage.comparison import require_choice
@@ -44,6 +45,7 @@ def make_task(
     until: Any = None,
     ahead: int | str = 1,
     names: Any = None,
+    devices: Any = None,
 ) -> Task:
     """The arguments of a run, checked, with its kernel fitted and adapted."""
     changed = require_choice(changed)
@@ -59,7 +61,7 @@ def make_task(
     if not isinstance(on_error, str) or on_error not in ("raise", "reject"):
         raise ValueError(f'on_error is {on_error!r}; it must be "raise" or "reject"')
     criterion = None if until is None else require_criterion(until, "until")
-    ahead = require_ahead(ahead)
+    ahead, devices = require_ahead(ahead), require_devices(devices)
     flag(progress, "progress", is_none_allowed=True)
     path = None if directory is None else path_of(directory, "directory")
     with double_precision(), raised_here():
@@ -76,6 +78,7 @@ def make_task(
             began=began,
             until=criterion,
             ahead=ahead,
+            devices=devices,
             names=shown,
         )
         if not flag(adapt, "adapt"):

@@ -71,6 +71,9 @@ def run_chains(
         shown.begin(point.step * task.count)
         stop = stack.enter_context(Stop(shown.is_shown, task.stop_file, outer))
         like = initial_positions(*starts) if state is None else state.position
+        if point.step < task.steps:
+            keys, state = engine.spread(kernel, keys, point.state, task.devices)
+            point = point._replace(state=state)
         try:
             where = (kernel, keys, point, task, keepers, shown, stop, began)
             point = drive(*where, failures=failures, judge=judge, engine=engine)

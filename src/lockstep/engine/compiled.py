@@ -17,6 +17,7 @@ from jax.extend.core import jaxprs_in_params
 from lockstep.core.types import Array, Key, Position
 from lockstep.engine import block as limits
 from lockstep.engine.block import CELL, Block, Output, block_noise, take
+from lockstep.engine.devices import calls_host, laid_over, used
 from lockstep.engine.interface import Engine
 from lockstep.engine.thinning import Thinning, counted
 from lockstep.host.callback import raised_here
@@ -59,6 +60,13 @@ class CompiledEngine(Engine):
     def no_info(self, kernel: Any, chain_keys: Key, state: Any) -> list[Any]:
         leaves = jax.tree.leaves(_one_cell.trace(kernel, chain_keys, state).out_info[1][1])
         return [np.zeros(leaf.shape, counted(leaf.dtype)) for leaf in leaves]
+
+    def spread(self, kernel: Any, chain_keys: Key, state: Any, devices: int | None) -> tuple[Key, Any]:
+        count = used(devices, chain_keys.shape[0])
+        # The host is one for all devices.
+        if count == 1 or calls_host(_one_cell.trace(kernel, chain_keys, state).jaxpr.jaxpr):
+            return chain_keys, state
+        return laid_over((chain_keys, state), count)
 
     def compilations(self) -> int:
         return int(_advance._cache_size())  # type: ignore[attr-defined]

@@ -54,6 +54,10 @@ class Engine(ABC):
     def no_info(self, kernel: Any, chain_keys: Key, state: Any) -> list[Any] | None:
         """What the leaves of the info of a thinned draw look like; None if that is not known without an update."""
 
+    def spread(self, kernel: Any, chain_keys: Key, state: Any, devices: int | None) -> tuple[Key, Any]:
+        """Keys and states of all chains, laid over so many devices (None: all) if the engine can compute there."""
+        return chain_keys, state
+
     @abstractmethod
     def compilations(self) -> int:
         """How many programs there are so far: a block that added one tells nothing about the speed of the next."""

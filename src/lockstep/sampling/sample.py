@@ -41,6 +41,7 @@ def sample(
     until: Criterion | None = None,
     ahead: int | str = 1,
     names: Sequence[str] | None = None,
+    devices: int | None = None,
 ) -> Run:
     """Run chains of a kernel and keep their draws.
 
@@ -113,6 +114,10 @@ def sample(
     names
         Names for the numbers of a position that is one vector, for summaries, reports and files. (`ls.Parameters` has
         names, priors and supports.)
+    devices
+        Over how many of JAX's devices the chains of compiled kernels are laid, in equal parts; the draws are the same.
+        None: over all that there are. ``jax.config.update("jax_num_cpu_devices", 8)``, called first, makes devices of
+        eight cores of this machine.
 
     Returns
     -------
@@ -133,7 +138,7 @@ def sample(
         warn_of_many_starts(initial, chains)
         task = make_task(
             *(kernel, initial, draws, chains, seed, counted, thin, directory),
-            *(adapt, progress, changed, on_error, until, ahead, names),
+            *(adapt, progress, changed, on_error, until, ahead, names, devices),
         )
         if is_measured:
             task = with_coupled_warmup(task, initial, executor, progress)
