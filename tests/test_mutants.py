@@ -470,7 +470,7 @@ FAULTS = {
         ),
         ("np.tensordot(one - other, weights", "np.tensordot(other - one, weights"),
         ("np.concatenate([zero[:, None], later[:, :end]], axis=1)", "later[:, : end + 1]"),
-        ("later[:, start - 1 : end] if start", "later[:, start:end] if start"),
+        ("later[:, start - 1 : end] if start", "later[:, : end - start + 1] if start"),
         ("along(group, function, start + lag, last - 1)", "along(group, function, start + lag + 1, last)"),
         ("last = int(group.meeting_times.max())", "last = int(group.meeting_times.min())"),
     ],
