@@ -11,6 +11,7 @@ from scipy import stats
 
 import lockstep as ls
 from lockstep.core.precision import double_precision
+from lockstep.estimators.synthetic import _log_constant
 
 COUNT, SIZE = 800, 2
 SEEN = np.array([6.0, -1.0])  # some standard deviations away, where all terms count
@@ -94,6 +95,14 @@ def test_the_unbiased_density_is_that_of_ghurye_and_olkin():
 
     values = jax.jit(jax.vmap(jax.vmap(of, (None, 0)), (0, None)))(jnp.asarray(mean_nodes), jnp.asarray(scatters))
     np.testing.assert_allclose(mean_weights @ np.asarray(values).mean(axis=1), stats.norm.pdf(0.4), rtol=2e-3)
+
+
+def test_the_constant_of_the_unbiased_density_of_two_summaries():
+    """By the duplication formula of the gamma function it is (m - 3)/(2π(1 - 1/m))."""
+    for count in (6, 7, 60):
+        np.testing.assert_allclose(
+            _log_constant(count, 2), np.log((count - 3) / (2 * np.pi * (1 - 1 / count))), rtol=1e-12
+        )
 
 
 def distance(data):
