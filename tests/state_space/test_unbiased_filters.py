@@ -22,6 +22,7 @@ from lockstep.state_space.filter import Filter
 from lockstep.state_space.series import series
 
 POINTS = 4  # of the law of the noise
+ANOTHER = 2  # noise that moves a state, in the rows of other times
 FIRST = np.array([0, 2, 1, 1])  # the initial state of each
 NEXT = np.array([[0, 1, 2, 0], [1, 1, 0, 2], [2, 0, 2, 2]])  # and the next state from each state
 LOG_DENSITY = np.log(np.array([[0.7, 0.2], [0.15, 0.5], [0.4, 0.9]]))  # of each state, for the data 0 and 1
@@ -140,7 +141,7 @@ def mean_estimate(made: Any, scheme: str) -> float:
         for index in range(1, plan.count):
             rows = rows_of(times[index] - times[index - 1])
             # The noise of a time stands in its row.
-            noise = np.zeros((len(rows), plan.length + 1, N), int)
+            noise = np.full((len(rows), plan.length + 1, N), ANOTHER)
             noise[:, times[index - 1] + 1 : times[index] + 1] = rows
             weights = chunked(chances, branch.clouds, index=index)
             cuts = [positions_of(scheme, one) for one in weights]
