@@ -41,8 +41,9 @@ def stuck(run: Any, share: float = 0.0) -> str | None:
 
     Or if no more than a ``share`` of them do: of hundreds of short chains a few always seem to.
     """
-    acceptance = run.acceptance
-    stays = [stay for stay in longest_stays(run) if _is_stuck(stay, run, acceptance)]
+    longest = longest_stays(run)
+    acceptance = run.acceptance if longest else 0.0  # of an info of a user's own nothing is known
+    stays = [stay for stay in longest if _is_stuck(stay, run, acceptance)]
     if len({stay.chain for stay in stays}) <= share * run.chains:
         return None
     return _told(max(stays, key=lambda stay: stay.draws), len(stays), run, _cure(run, stays) or _remedy(run))
