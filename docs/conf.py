@@ -57,29 +57,26 @@ def visit_displaymath(self, node):
     raise nodes.SkipNode
 
 
-# The pages that take longest to execute, the longest first.
-LONGEST = (
-    "tutorial",
-    "howto/ergm",
-    "exactness",
-    "howto/simulator",
-    "large-data",
-    "coming-from",
-    "howto/nile",
-    "intractable",
-    "howto/state-space",
-    "howto/importance",
-    "warmup",
-    "theory/lagged",
-    "theory/separation-laws",
-    "prediction",
-    "howto/particle-filter",
-    "theory/corrected",
-    "howto/add-an-algorithm",
-    "theory/kac",
-    "howto/coupling",
-    "parameters",
-)
+# Seconds that the longest pages take to execute.
+SECONDS = {
+    "tutorial": 143,
+    "howto/ergm": 52,
+    "howto/simulator": 32,
+    "exactness": 28,
+    "howto/nile": 27,
+    "howto/state-space": 22,
+    "coming-from": 21,
+    "large-data": 20,
+    "intractable": 18,
+    "theory/lagged": 17,
+    "warmup": 14,
+    "theory/corrected": 13,
+    "howto/particle-filter": 12,
+    "prediction": 12,
+    "howto/importance": 12,
+    "theory/separation-laws": 11,
+}
+SECONDS_OF_OTHERS = 6
 
 
 def begin_cache(app):
@@ -90,21 +87,23 @@ def begin_cache(app):
 
 
 def deal_out(app, env, docnames):
-    """Processes read pages in rows of neighbours: deal the pages that are executed out to the first row of each."""
-    is_executed = {name: "{code-cell}" in env.doc2path(name).read_text(encoding="utf-8") for name in docnames}
-    first = sorted((n for n in docnames if is_executed[n]), key=lambda n: (*LONGEST, n).index(n))
-    rows = [[] for _ in make_chunks(docnames, app.parallel)]
-    sizes = [len(chunk) for chunk in make_chunks(docnames, app.parallel)]
-    hands = rows[: app.parallel]
-    for turn, name in enumerate(first + [n for n in docnames if not is_executed[n]]):
-        # There and back again, so that the longest pages are shared out evenly.
-        there = turn % (2 * len(hands))
-        wanted = hands[min(there, 2 * len(hands) - 1 - there)]
-        row = (
-            wanted if len(wanted) < sizes[0] else next(r for r, size in zip(rows, sizes, strict=True) if len(r) < size)
-        )
-        row.append(name)
-    docnames[:] = [name for row in rows for name in row]
+    """Processes read pages in rows of neighbours: deal the pages out to the first row of each, the longest first."""
+
+    def seconds(name):
+        is_executed = "{code-cell}" in env.doc2path(name).read_text(encoding="utf-8")
+        return SECONDS.get(name, SECONDS_OF_OTHERS) if is_executed else 0
+
+    rows = [([], len(chunk)) for chunk in make_chunks(docnames, app.parallel)]
+    taken = [0] * min(app.parallel, len(rows))
+    for name in sorted(docnames, key=seconds, reverse=True):
+        with_room = [hand for hand in range(len(taken)) if len(rows[hand][0]) < rows[hand][1]]
+        if with_room:
+            hand = min(with_room, key=taken.__getitem__)
+            taken[hand] += seconds(name)
+            rows[hand][0].append(name)
+        else:
+            next(row for row, size in rows if len(row) < size).append(name)
+    docnames[:] = [name for row, _ in rows for name in row]
 
 
 def keep_colons(app, what, name, value, options, lines):
