@@ -15,6 +15,7 @@ from lockstep.models.toggles import is_allowed, proposal_ratio, proposed, read
 PATH = networkx.path_graph(4)
 TERMS = ["edges", "gwesp(0.5)", "stars(2)"]
 THETA = np.array([-0.4, 0.5, 0.3])
+SPARSE = THETA - np.array([3.0, 0.0, 0.0])  # ties are so rare that none is always accepted
 DIRECTED = ["edges", "mutual", "ctriple"]
 FIXED = [(0, 1), (1, 3)]
 CASES = {
@@ -74,10 +75,12 @@ def transition_matrix(chain, theta, graphs, ratio=proposal_ratio) -> np.ndarray:
 def test_the_chain_is_reversible_on_the_graphs_that_are_allowed(name):
     model = CASES[name]
     chain, graphs = model._chain(model.nodes), all_graphs(model)
+    for theta in (THETA, SPARSE):
+        target = probabilities(log_weights(model, theta, graphs))
+        matrix = transition_matrix(chain, theta, graphs)
+        assert ls.check.balance_error(matrix, target) < 1e-14
+        assert np.linalg.matrix_power(matrix, 2000)[0].min() > 0
     target = probabilities(log_weights(model, THETA, graphs))
-    matrix = transition_matrix(chain, THETA, graphs)
-    assert ls.check.balance_error(matrix, target) < 1e-14
-    assert np.linalg.matrix_power(matrix, 2000)[0].min() > 0
     # Without the ratio of proposals, or with that of a chain that always chooses pairs, it is not.
     for wrong in (
         lambda is_there, count, pairs: 1.0,
