@@ -96,6 +96,7 @@ def test_starts_are_inside_the_support():
     assert np.all(starts > border)
     is_moved = np.any(np.abs(starts - MODE) > 1e-3, axis=1)
     assert 10 < is_moved.sum() < 50  # some are at the mode, where no step stayed inside
+    np.testing.assert_array_equal(begin(MODE, 7, log_prior=log_prior)[0], starts[:7])  # each chain has its own step
 
 
 def test_no_chain_begins_where_independent_candidates_would_stick():

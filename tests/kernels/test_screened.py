@@ -117,6 +117,15 @@ def test_it_stands_in_cycles_and_couplings():
     assert parts[0].cannot_meet is None
 
 
+def test_all_that_is_remembered_of_ratios_without_a_memory_is_the_surrogate():
+    """So that screened kernels of different rules share it in a cycle."""
+    estimator = ls.estimators.mean(lambda key, a, b: b - a + jr.normal(key), 4)
+    rules = [ls.screened(rule(estimator, WALK), surrogate) for rule in (ls.naive, ls.penalty)]
+    assert ls.Cycle(rules).is_memory_shared
+    others = [ls.screened(ls.naive(estimator, WALK), one) for one in (surrogate, log_density)]
+    assert not ls.Cycle(others).is_memory_shared
+
+
 def test_a_resumed_run_is_the_same_run(tmp_path):
     def log_estimate(key, theta):
         return log_density(theta) + 0.3 * jr.normal(key) - 0.045

@@ -10,7 +10,8 @@ from lattices import drawn, frequency_test, log_weights, probabilities
 
 import lockstep as ls
 from lockstep.models import ERGM
-from lockstep.models.toggles import is_allowed, proposal_ratio, proposed, read
+from lockstep.models.ties import remove
+from lockstep.models.toggles import Rules, free_pairs, is_allowed, proposal_ratio, proposed, read
 
 PATH = networkx.path_graph(4)
 TERMS = ["edges", "gwesp(0.5)", "stars(2)"]
@@ -47,6 +48,7 @@ def all_graphs(model) -> np.ndarray:
 def transition_matrix(chain, theta, graphs, ratio=proposal_ratio) -> np.ndarray:
     """One proposal of the library's own code from every graph, over all numbers that choose another pair."""
     rules, _ = chain._compiled()
+    free = free_pairs(chain.nodes, rules)
     number = {x.tobytes(): n for n, x in enumerate(graphs)}
     matrix = np.zeros((len(graphs), len(graphs)))
     for n, x in enumerate(graphs):
@@ -59,7 +61,7 @@ def transition_matrix(chain, theta, graphs, ratio=proposal_ratio) -> np.ndarray:
             i, j = pair
             share, is_there = chosen.count(pair) / cells, int(x[i, j])
             log_ratio = (1 - 2 * is_there) * chain.changes(x, np.array([pair]))[0] @ theta
-            accept = min(1.0, np.exp(log_ratio) * ratio(is_there, count, chain.free))
+            accept = min(1.0, np.exp(log_ratio) * ratio(is_there, count, free))
             accept = accept if is_there or is_allowed(graph, i, j, rules) else 0.0
             other = x.copy()
             other[i, j] = 1 - is_there
@@ -97,6 +99,24 @@ def test_simulated_graphs_have_the_frequencies_of_those_that_are_allowed(name):
     number = {graph.tobytes(): n for n, graph in enumerate(graphs)}
     target = probabilities(log_weights(model, THETA, graphs))
     assert frequency_test(np.array([number[one.tobytes()] for one in x]), target) > 1e-5
+
+
+@pytest.mark.parametrize("is_directed", [True, False])
+def test_a_tie_that_goes_leaves_the_lists_of_the_others(is_directed):
+    """From the graph of all ties to that of none, so that no list can lack what is looked for in it."""
+    nodes = 4
+    rules = Rules(is_directed, np.empty((0, 2), np.int32), nodes, nodes)
+    x = (1 - np.eye(nodes)).astype(np.int8)
+    graph, count = read(x, rules, np.empty((x.sum(), 2), np.int32), np.empty(x.shape, np.int32))
+    assert count == x.sum() / (1 if is_directed else 2)
+    for i, j in np.argwhere(x if is_directed else np.triu(x)):
+        remove(graph, i, j, is_directed)
+        x[i, j] = 0
+        if not is_directed:
+            x[j, i] = 0
+        for node in range(nodes):
+            assert sorted(graph.out[node, : graph.out_degree[node]]) == list(np.flatnonzero(x[node]))
+            assert sorted(graph.into[node, : graph.in_degree[node]]) == list(np.flatnonzero(x[:, node]))
 
 
 def test_the_statistics_of_a_simulation_are_those_of_its_graph():

@@ -99,7 +99,7 @@ class Slopes:
 
         remainder = log_likelihood
 
-    coefficients = jnp.asarray([3.0, 2.0])
+    coefficients = np.array([3.0, 2.0])  # in double precision, which JAX does not know outside of its scope
 
 
 @pytest.mark.parametrize("share, is_found", [(1.0, False), (0.99, True)])
