@@ -464,15 +464,12 @@ FAULTS = {
         ("        if self.kernel.is_memory_random:\n", "        if False:\n"),
     ],
     ("lagged/average.py", "lagged/test_unbiased.py::test_a_pair_is_what_the_formula_says"): [
-        (
-            "leaf[:, start + lag - 1 : last - 1], group.positions.second",
-            "leaf[:, start + lag : last], group.positions.second",
-        ),
+        ("leaf[:, begin - 1 : last - 1], draws.second", "leaf[:, begin:last], draws.second"),
         ("np.tensordot(one - other, weights", "np.tensordot(other - one, weights"),
         ("np.concatenate([zero[:, None], later[:, :end]], axis=1)", "later[:, : end + 1]"),
         ("later[:, start - 1 : end] if start", "later[:, : end - start + 1] if start"),
-        ("along(group, function, start + lag, last - 1)", "along(group, function, start + lag + 1, last)"),
-        ("last = int(group.meeting_times.max())", "last = int(group.meeting_times.min())"),
+        ("self._along(draws, begin, last - 1)", "self._along(draws, begin + 1, last)"),
+        ("self.start + lag, int(draws.meeting_times.max())", "self.start + lag, int(draws.meeting_times.min())"),
     ],
     ("lagged/average.py", "lagged/test_unbiased.py::test_weights_count_the_terms"): [
         ("least = np.maximum(1, -(-(times - end) // lag))", "least = np.maximum(1, (times - end) // lag)"),
@@ -483,7 +480,7 @@ FAULTS = {
     ("lagged/convergence.py", "lagged/test_unbiased.py::test_bounds_are_what_the_formulas_say"): [
         ("np.maximum(0, -(left // self.lag))", "np.maximum(0, -left // self.lag)"),
         ("np.subtract.outer(t, self.meeting_times - self.lag)", "np.subtract.outer(t, self.meeting_times)"),
-        ("tails[s] = apart[:, s] + tails[s + self.lag]", "tails[s] = apart[:, s] + tails[s + 1]"),
+        ("group.apart[:, s] + tails[s + self.lag]", "group.apart[:, s] + tails[s + 1]"),
         ("np.maximum(mean + half, share * typical)", "mean + half"),
     ],
     ("proposals/finite.py", "coupling/test_lagged.py::test_finite_proposals_are_the_same_as_often_as_can_be"): [
@@ -555,11 +552,10 @@ FAULTS = {
             "kernel.decide(second, proposed_second, ratio_noise, accept)",
         ),
     ],
-    ("lagged/pairs.py", "lagged/test_unbiased.py::test_pairs_are_durable_extend_and_do_not_depend_on_the_executor"): [
-        ("leaf[:, :last], second", "leaf[:, : last - 1], second"),
-        ("last = int(times.max()) if times.all() else is_equal.shape[1]", "last = is_equal.shape[1]"),
+    ("lagged/group.py", "lagged/test_unbiased.py::test_a_pair_is_what_the_formula_says"): [
+        ("is_equal.argmax(axis=1) + 1", "is_equal.argmax(axis=1)"),
     ],
-    ("lagged/pairs.py", "lagged/test_unbiased.py::test_log_ratios_that_are_no_numbers_are_told_of_pairs"): [
+    ("lagged/group.py", "lagged/test_unbiased.py::test_log_ratios_that_are_no_numbers_are_told_of_pairs"): [
         ("leg.is_valid.all() and not leg.is_violated.any()", "True"),
     ],
     ("chains/until.py", "chains/test_until.py::test_time_is_looked_at_seldom_and_in_time"): [

@@ -8,7 +8,7 @@ import pytest
 
 import lockstep as ls
 from lockstep.chains.fit import fitted
-from lockstep.chains.starts import warn_of_many_starts
+from lockstep.chains.starts import chain_keys, initial_positions, warn_of_many_starts
 from lockstep.core.precision import double_precision
 
 ROWS = np.random.default_rng(0).normal([1.0, -2.0], size=(200, 2))
@@ -169,3 +169,18 @@ def test_coupled_chains_of_a_pair_begin_together():
     run = ls.sample(both, np.zeros(2), draws=20, chains=3)
     assert jax.tree.all(jax.tree.map(np.array_equal, run.positions.first, run.positions.second))
     assert len(np.unique(run.positions.first[:, 0, 0])) == 3
+
+
+def test_groups_begin_where_all_chains_do_and_compile_nothing_of_their_own():
+    """A task of few chains takes less than compiling does: where they begin must not depend on how many there are."""
+
+    def draw(key):
+        return jr.normal(key, (2,))
+
+    with double_precision():
+        together = np.asarray(initial_positions(draw, 24, jr.key(1)))
+        first = initial_positions(draw, 6, jr.key(1), 0, 6)
+        compiled = chain_keys._cache_size()
+        groups = [first, *(initial_positions(draw, begin + 6, jr.key(1), begin, 6) for begin in (6, 12, 18))]
+    assert chain_keys._cache_size() == compiled
+    assert np.array_equal(np.concatenate(groups), together)

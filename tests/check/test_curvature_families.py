@@ -28,6 +28,7 @@ from lockstep.core.precision import double_precision
 pytestmark = pytest.mark.study
 
 SIMULATIONS = 5
+LONG = 1_200  # toggles: ten cycles
 WALK = ls.RandomWalk(np.array([[0.6, 0.0], [-0.3, 0.35]]))  # of the shape that the posterior has
 START = np.array([-1.5, 0.0])
 
@@ -42,12 +43,12 @@ def marriages(toggles):
     return ls.models.ERGM(["edges", "gwesp(0.25)"], graph, toggles=toggles)
 
 
-def checked(run):
+def checked(run, draws=50_000):
     finding = ls.check.curvature(
-        run, marriages(2_000), marriages(1).data, log_prior, simulations=SIMULATIONS, draws=50_000
+        run, marriages(LONG), marriages(1).data, log_prior, simulations=SIMULATIONS, draws=draws
     )
     print(finding)
-    assert finding.values["draws"] == 50_000
+    assert finding.values["draws"] == draws
     return finding
 
 
@@ -57,21 +58,21 @@ def run_with(inner, seed):
     return ls.sample(kernel, START, draws=1_000, chains=50, thin=20, warmup=200, seed=seed, progress=False)
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
 @pytest.mark.parametrize(("inner", "is_seen"), [(1, True), (2, True), (5, False)])
-def test_one_and_two_inner_cycles_are_rejected_and_five_are_not(inner, is_seen, seed):
-    print(f"\ninner={inner}, seed={seed}:")
-    assert bool(checked(run_with(inner, seed))) is not is_seen
+def test_one_and_two_inner_cycles_are_rejected_and_five_are_not(inner, is_seen):
+    print(f"\ninner={inner}:")
+    assert bool(checked(run_with(inner, seed=0))) is not is_seen
 
 
 def test_long_simulations_pass_and_a_posterior_shifted_by_half_a_standard_deviation_does_not():
-    kernel = marriages(2_000).posterior(log_prior, WALK)
+    """Of a tenth of the draws it is seen already."""
+    kernel = marriages(LONG).posterior(log_prior, WALK)
     run = ls.sample(kernel, START, draws=1_000, chains=50, thin=5, warmup=100, seed=0, progress=False)
     assert checked(run)
     for component in (0, 1):
         shifted = run.positions.copy()
         shifted[..., component] += 0.5 * shifted[..., component].std()
-        assert not checked(SimpleNamespace(positions=shifted, info=None))
+        assert not checked(SimpleNamespace(positions=shifted, info=None), draws=5_000)
 
 
 def test_a_hundred_runs_with_long_simulations_are_rejected_about_once():
@@ -79,7 +80,7 @@ def test_a_hundred_runs_with_long_simulations_are_rejected_about_once():
 
     A run that is refused, for its draws seem too dependent, is not rejected.
     """
-    model = marriages(1_200)
+    model = marriages(LONG)
     kernel = model.posterior(log_prior, WALK)
     run = ls.sample(kernel, START, draws=500, chains=400, thin=5, warmup=100, seed=0, progress=False)
     with double_precision():

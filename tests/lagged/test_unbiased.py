@@ -11,7 +11,8 @@ from registry import LOG_PI, STATES, log_pi
 
 import lockstep as ls
 from lockstep.check import transition_matrix
-from lockstep.lagged.average import averages, weights_of
+from lockstep.lagged.average import weights_of
+from lockstep.lagged.start import PairStart
 
 STEPS = ls.Finite(np.diag([0.5, 0, 0, 0, 0.5]) + 0.5 * np.eye(5, k=1) + 0.5 * np.eye(5, k=-1))
 KERNEL = ls.standard(log_pi, STEPS)
@@ -52,24 +53,27 @@ def test_other_functions_of_the_same_pairs(found):
     assert np.allclose(boxed.values, found.of(lambda state: 1.0 * state**2).values, rtol=0, atol=1e-12)
 
 
-def test_a_pair_is_what_the_formula_says(found):
+def drawn(lag, updates, pairs, seed, initial=at_three):
+    """X_0, X_1, … and Y_{t - lag} beside X_t of pairs that `ls.sample` runs, and when they met."""
+    run = ls.sample(ls.Lagged(KERNEL, lag), PairStart(initial), draws=updates, chains=pairs, seed=seed, progress=False)
+    first, second = (np.concatenate([np.full((pairs, 1), 3), leaf], axis=1) for leaf in run.positions)
+    return first, second, np.where(run.info.is_equal[:, -1], run.info.is_equal.argmax(axis=1) + 1, 0)
+
+
+def test_a_pair_is_what_the_formula_says():
     """H_{k:m} as the average of H_k … H_m, each by its own sum."""
-    group, lag = found.groups[0], found.lag
-    for k, m in ((0, 0), (3, 17), (lag + 2, found.end)):
-        values = averages(group, None, lag, k, m)
-        first = np.concatenate([group.start[:, None], group.positions.first], axis=1)
-        for pair in range(8):
-            tau = group.meeting_times[pair]
+    lag, pairs = 9, 32
+    first, second, times = drawn(lag, 400, pairs, seed=1)
+    assert times.all() and times.max() > 5 * lag
+    for k, m in ((0, 0), (3, 17), (lag + 2, 90)):
+        found = ls.unbiased(KERNEL, at_three, pairs=pairs, lag=lag, start=k, end=m, seed=1)
+        assert np.array_equal(found.meeting_times, times)
+        for pair in range(pairs):
             each = []
             for start in range(k, m + 1):
-                value, j = float(first[pair, start]), 1
-                while start + j * lag < tau:
-                    value += float(first[pair, start + j * lag]) - float(
-                        group.positions.second[pair, start + j * lag - 1]
-                    )
-                    j += 1
-                each.append(value)
-            assert values[pair] == pytest.approx(np.mean(each), abs=1e-12)
+                later = np.arange(start + lag, times[pair], lag)
+                each.append(first[pair, start] + np.sum(first[pair, later] - second[pair, later]))
+            assert found.values[pair] == pytest.approx(np.mean(each), abs=1e-12)
 
 
 def test_weights_count_the_terms():
@@ -104,18 +108,14 @@ def test_the_bound_lies_above_the_distance(found):
 def test_bounds_are_what_the_formulas_say():
     lag = 5
     pairs = ls.convergence(KERNEL, at_three, pairs=64, seed=3, lag=lag)
-    chains = []
-    for group in pairs.groups:
-        first = np.concatenate([group.start[:, None], group.positions.first], axis=1)
-        chains += zip(first, group.positions.second, group.meeting_times, strict=True)
+    chains = list(zip(*drawn(lag, 512, 64, seed=3), strict=True))
     last = int(pairs.meeting_times.max())
     for t in (0, 1, 23, last - 2 * lag - 3, last - lag - 2):
         counts, sums = [], []
         for x, y, meeting in chains:
             counts.append(max(0, int(np.ceil((meeting - lag - t) / lag))))
-            # The second chain is recorded beside the first: Y_{t - lag} at update t.
             later = np.arange(t + lag, meeting, lag)
-            sums.append(sum(abs(float(x[s]) - float(y[s - 1])) for s in later))
+            sums.append(np.abs(x[later] - y[later]).sum())
         assert pairs.total_variation(t).bound == pytest.approx(min(1, np.mean(counts)), abs=1e-12)
         assert pairs.wasserstein(t).bound == pytest.approx(np.mean(sums), abs=1e-12)
     # No pair is apart any more: of 64 pairs that met, the next may be apart with a probability below this.
@@ -130,11 +130,10 @@ def test_pairs_are_durable_extend_and_do_not_depend_on_the_executor(found, tmp_p
     with ThreadPoolExecutor(2) as executor:
         threaded = ls.unbiased(pairs=200, executor=executor, **call)
     assert np.array_equal(threaded.values, found.values) and threaded.lag == found.lag
-    # Of second chains nothing is kept after they have met, and of the updates nothing else.
-    for one, other, written in zip(threaded.groups, found.groups, durable.groups, strict=True):
-        assert one.positions.second.shape == (one.size, one.meeting_times.max()) < one.positions.first.shape
-        assert np.array_equal(one.meeting_times, other.meeting_times)
-        assert np.array_equal(one.positions.second, written.positions.second)
+    assert threaded.efficiency == found.efficiency == durable.efficiency
+    for other in (threaded, durable):
+        assert np.array_equal(other.meeting_times, found.meeting_times)
+        assert np.array_equal(other.convergence.wasserstein(5), found.convergence.wasserstein(5))
     more = ls.unbiased(pairs=300, directory=tmp_path / "pairs", **call)
     assert np.array_equal(more.values[:200], found.values) and more.pairs == 300
     assert np.array_equal(found.more(300).values, more.values)
@@ -201,8 +200,6 @@ def test_a_hundred_thousand_pairs_from_far_away(start):
     found = ls.unbiased(KERNEL, np.array(start), pairs=100_000, lag=20, start=0, end=0, seed=10 + start)
     assert abs(found.estimate - MEAN) < 4 * found.standard_error
     length = int(np.ceil(found.meeting_times.mean()))
-    plain = np.concatenate(
-        [np.concatenate([g.start[:, None], g.positions.first], axis=1)[:, :length].mean(axis=1) for g in found.groups]
-    )
+    plain = ls.sample(KERNEL, np.array(start), draws=length, chains=100_000, seed=10 + start).positions.mean(axis=1)
     assert abs(plain.mean() - MEAN) > 4 * plain.std() / np.sqrt(len(plain))
     print(f"\nstart {start}: {found.estimate:.4f} ± {found.standard_error:.4f}, {MEAN:.4f}, plain {plain.mean():.4f}")

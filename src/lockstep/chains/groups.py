@@ -16,7 +16,7 @@ from lockstep.chains.executors import run_tasks
 from lockstep.chains.interrupt import Stop
 from lockstep.chains.judge import record_end, recorded
 from lockstep.chains.outcome import Outcome
-from lockstep.chains.session import run_chains
+from lockstep.chains.session import run_and_keep, run_chains
 from lockstep.chains.task import Task
 from lockstep.chains.until import STATISTIC_DIGITS, Criterion, Look, rounded_up
 from lockstep.core.precision import double_precision
@@ -143,8 +143,7 @@ def run_all(tasks: list[Task], executor: Any, shown: Progress, outer: Stop | Non
     with Stop(shown.is_shown, outer=outer) as stop:
         if executor is None:
             for i, one in enumerate(tasks):
-                outcome = run_chains(one, False, one.directory is None, stop)
-                outcomes[i] = outcome if one.kept is None else one.kept(outcome)
+                outcomes[i] = run_and_keep(one, stop)
                 shown.update(*_progress(tasks, outcomes))
                 if stop.is_wanted or not outcomes[i].is_complete:
                     break

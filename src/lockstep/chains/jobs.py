@@ -6,26 +6,27 @@ import cloudpickle
 
 from lockstep.chains.raised import packed
 from lockstep.chains.sent import received, sent
-from lockstep.chains.session import run_chains
+from lockstep.chains.session import run_and_keep
 from lockstep.chains.task import Task
 from lockstep.core.precision import double_precision
 
 
 def pack(task: Task) -> tuple[bytes, bytes]:
     """A task as bytes: the model, of which workers keep the last ones, and the rest. Functions travel by value."""
-    fields = {name: value for name, value in vars(task).items() if name not in ("kernel", "initial")}
-    return sent((task.kernel, task.initial), "kernel or initial"), cloudpickle.dumps(fields)
+    fields = {name: value for name, value in vars(task).items() if name not in ("kernel", "initial", "kept")}
+    names = "kernel or initial" if task.kept is None else "kernel, initial or function"
+    return sent((task.kernel, task.initial, task.kept), names), cloudpickle.dumps(fields)
 
 
 def work(job: tuple[bytes, bytes]) -> bytes:
     """Run a task in a worker; what it leaves, or its error, as bytes."""
     try:
         with double_precision():
-            kernel, initial = received(job[0])
-        task = Task(kernel, initial, **cloudpickle.loads(job[1]))
-        outcome = run_chains(task, progress=False, is_collected=task.directory is None)
+            kernel, initial, kept = received(job[0])
+        task = Task(kernel, initial, kept=kept, **cloudpickle.loads(job[1]))
+        outcome = run_and_keep(task)
         if outcome.error is not None:
             raise outcome.error
-        return cloudpickle.dumps(("outcome", outcome if task.kept is None else task.kept(outcome)))
+        return cloudpickle.dumps(("outcome", outcome))
     except Exception as error:
         return cloudpickle.dumps(("error", packed(error)))

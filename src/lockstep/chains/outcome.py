@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from lockstep.chains.interrupt import stopped
 from lockstep.chains.task import Task
@@ -14,7 +14,8 @@ from lockstep.storage.stops import Ended
 class Outcome(NamedTuple):
     """What running a task leaves: draws (None if they were only written to disk), counts, and whether it is whole.
 
-    ``error`` is what ended it before, if anything did; ``until`` where its criterion stopped it, or that it did not.
+    ``error`` is what ended it before, if anything did; ``until`` where its criterion stopped it, or that it did not;
+    ``kept`` what the task has made of its draws, which are then left behind.
     """
 
     output: Output | None
@@ -22,6 +23,7 @@ class Outcome(NamedTuple):
     is_complete: bool
     error: Exception | None = None
     until: Ended | None = None
+    kept: Any = None
 
 
 def completed(task: Task, outcome: Outcome) -> Output:

@@ -89,3 +89,9 @@ def run_chains(
         output = collector.taken(like) if collector is not None and is_collected else None
         is_complete = point.step >= task.steps or (judge is not None and judge.is_enough)
         return Outcome(output, point.totals, is_complete, until=ended if is_complete else None)
+
+
+def run_and_keep(task: Task, outer: Stop | None = None) -> Outcome:
+    """Run the chains of one task of several, and leave of its draws what it keeps, or all that are not on disk."""
+    outcome = run_chains(task, False, task.directory is None or task.kept is not None, outer)
+    return outcome if task.kept is None else task.kept(task, outcome)

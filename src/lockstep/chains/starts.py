@@ -64,8 +64,8 @@ def initial_states(kernel: Any, initial: Any, chains: int, key: Key, first: int 
 
 def initial_positions(initial: Any, chains: int, key: Key, first: int = 0, count: int | None = None) -> Position:
     """Where chains begin, with a leading axis; of a group of them, where these do."""
-    group = slice(first, chains if count is None else first + count)
-    return _positions(initial, chains, start_keys(key, chains), group)
+    count = chains if count is None else count
+    return _positions(initial, chains, start_keys(key, count, first), slice(first, first + count))
 
 
 def states_at(kernel: Any, positions: Position, initial: Any, keys: Key) -> Any:
@@ -156,10 +156,10 @@ def chain_keys(key: Key, numbers: Any) -> Key:
     return jax.vmap(lambda chain: jr.fold_in(key, chain))(numbers)
 
 
-def start_keys(key: Key, chains: int) -> Key:
+def start_keys(key: Key, count: int, first: int = 0) -> Key:
     """The keys of the positions at which chains begin; those of what they remember there are others."""
     key_positions, _ = jr.split(key)
-    return chain_keys(key_positions, np.arange(chains))
+    return chain_keys(key_positions, np.arange(first, first + count))
 
 
 def _positions(initial: Any, chains: int, keys: Key, group: slice) -> Position:
@@ -175,7 +175,7 @@ def _positions(initial: Any, chains: int, keys: Key, group: slice) -> Position:
     if isinstance(initial, type):
         raise TypeError(f"initial is the class {initial.__name__}; give a position, or an instance of it")
     if callable(initial):
-        return canonical(jax.vmap(_repeatable(Function(initial, "initial")))(keys[group]), "initial")
+        return canonical(jax.vmap(_repeatable(Function(initial, "initial")))(keys), "initial")
     position = canonical(initial, "initial")
     return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (group.stop - group.start, *leaf.shape)), position)
 

@@ -25,9 +25,9 @@ class Task:
     ``learning`` what happened in them; ``changed`` says whether a run of another model is refused or goes on with this;
     ``began`` is a sentence if the chains do not begin at the user's ``initial``. What becomes of errors (``on_error``)
     is no part of what the draws are a function of: a run that an error has stopped may go on without it. Nor is
-    ``until``, by which a run may have enough before all of its ``draws``, nor ``kept``, a function of the outcome that
-    leaves what is worth sending back from a worker, nor how many updates of a chain are computed at once (``ahead``),
-    nor on how many ``devices``.
+    ``until``, by which a run may have enough before all of its ``draws``, nor ``kept``, a function of the task and its
+    outcome that leaves what is worth sending back from a worker, nor how many updates of a chain are computed at once
+    (``ahead``), nor on how many ``devices``.
     """
 
     kernel: Any
@@ -48,7 +48,7 @@ class Task:
     on_error: str = "raise"
     began: str | None = None
     until: Criterion | None = None
-    kept: Callable[[Any], Any] | None = None
+    kept: Callable[[Any, Any], Any] | None = None
     ahead: int | str = 1
     devices: int | None = None
     names: Any = None

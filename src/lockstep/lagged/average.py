@@ -5,7 +5,7 @@ H_k = h(X_k) + Σ_{j ≥ 1} [h(X_{k+jL}) - h(Y_{k+(j-1)L})], and H_{k:m} is the 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -13,34 +13,47 @@ import numpy as np
 from lockstep.core.precision import double_precision
 from lockstep.host.boxes import is_box
 from lockstep.host.functions import Function
-from lockstep.lagged.pairs import Group
+
+FEWEST_JUDGED, MOST_JUDGED = 16, 2**21  # pairs, and numbers, by which a long chain's variance is estimated
 
 
-def averages(group: Group, function: Any, lag: int, start: int, end: int) -> Any:
-    """H_{k:m} of each pair of a group, (pairs, …)."""
-    means = jax.tree.map(lambda values: values.mean(axis=1), along(group, function, start, end))
-    # X_t and Y_{t - lag} for all t at which the two differ and count: from k + lag until the last pair has met.
-    last = int(group.meeting_times.max())
-    if last <= start + lag:
-        return means
-    ours = along(group, function, start + lag, last - 1)
-    theirs = evaluated(function, jax.tree.map(lambda leaf: leaf[:, start + lag - 1 : last - 1], group.positions.second))
-    weights = weights_of(np.arange(start + lag, last), lag, start, end)
+class Average(NamedTuple):
+    """H_{k:m} of a function h, from k = ``start`` to m = ``end``."""
 
-    def corrected(mean: np.ndarray, one: np.ndarray, other: np.ndarray) -> np.ndarray:
-        return np.asarray(mean + np.tensordot(one - other, weights, axes=([1], [0])))
+    function: Any
+    start: int
+    end: int
 
-    return jax.tree.map(corrected, means, ours, theirs)
+    def over(self, draws: Any, lag: int, number: int) -> tuple[Any, Any]:
+        """Its value for each of some pairs, the first of which has a number, and h along those that are judged."""
+        along = self._along(draws, self.start, self.end)
+        numbers = max(1, sum(leaf[0].size for leaf in jax.tree.leaves(along)))
+        judged = max(0, max(FEWEST_JUDGED, MOST_JUDGED // numbers) - number)
+        values = self._corrected(jax.tree.map(lambda leaf: leaf.mean(axis=1), along), draws, lag)
+        return values, jax.tree.map(lambda leaf: leaf[:judged].copy(), along)
 
+    def _corrected(self, means: Any, draws: Any, lag: int) -> Any:
+        # X_t and Y_{t - lag} for all t at which the two differ and count: from k + lag until the last pair has met.
+        begin, last = self.start + lag, int(draws.meeting_times.max())
+        if last <= begin:
+            return means
+        ours = self._along(draws, begin, last - 1)
+        theirs = evaluated(self.function, jax.tree.map(lambda leaf: leaf[:, begin - 1 : last - 1], draws.second))
+        weights = weights_of(np.arange(begin, last), lag, self.start, self.end)
 
-def along(group: Group, function: Any, start: int, end: int) -> Any:
-    """The values of h along X_k … X_m, (pairs, m - k + 1, …)."""
+        def corrected(mean: np.ndarray, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+            return np.asarray(mean + np.tensordot(one - other, weights, axes=([1], [0])))
 
-    def part(zero: np.ndarray, later: np.ndarray) -> np.ndarray:
-        # X_0 stands apart from the later ones.
-        return later[:, start - 1 : end] if start else np.concatenate([zero[:, None], later[:, :end]], axis=1)
+        return jax.tree.map(corrected, means, ours, theirs)
 
-    return evaluated(function, jax.tree.map(part, group.start, group.positions.first))
+    def _along(self, draws: Any, start: int, end: int) -> Any:
+        """The values of h along X_start … X_end, (pairs, end - start + 1, …)."""
+
+        def part(zero: np.ndarray, later: np.ndarray) -> np.ndarray:
+            # X_0 stands apart from the later ones.
+            return later[:, start - 1 : end] if start else np.concatenate([zero[:, None], later[:, :end]], axis=1)
+
+        return evaluated(self.function, jax.tree.map(part, draws.start, draws.first))
 
 
 def weights_of(times: np.ndarray, lag: int, start: int, end: int) -> np.ndarray:

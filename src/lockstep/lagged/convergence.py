@@ -16,8 +16,8 @@ from lockstep.core.kernel import Kernel
 from lockstep.core.warnings import warn
 from lockstep.coupling.lagged import Lagged
 from lockstep.lagged.choice import UNSEEN, chosen, far_apart
-from lockstep.lagged.distance import distances
-from lockstep.lagged.pairs import Group, Setting, run_pairs
+from lockstep.lagged.group import Group
+from lockstep.lagged.pairs import Setting, run_pairs
 from lockstep.lagged.start import law_of_start
 
 LEVEL = 0.01  # of the total variation distance that counts as equilibrium
@@ -75,11 +75,11 @@ class Convergence:
         t = np.asarray(t)
         sums = []
         for group in self.groups:
-            apart = distances(group, self.lag)
-            tails = np.zeros((apart.shape[1] + self.lag, group.size))
-            for s in reversed(range(apart.shape[1])):  # s, s + L, s + 2L, …
-                tails[s] = apart[:, s] + tails[s + self.lag]
-            sums.append(tails[np.minimum(t, apart.shape[1])])
+            last = group.apart.shape[1]
+            tails = np.zeros((last + self.lag, group.size))
+            for s in reversed(range(last)):  # s, s + L, s + 2L, …
+                tails[s] = group.apart[:, s] + tails[s + self.lag]
+            sums.append(tails[np.minimum(t, last)])
         return self._mean(np.concatenate(sums, axis=-1))
 
     def updates_until(self, level: float = LEVEL) -> int:

@@ -9,31 +9,26 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import jax
 import jax.random as jr
-import numpy as np
 
 from lockstep.chains.fit import fitted_parts
 from lockstep.chains.groups import STOP, run_all
 from lockstep.chains.interrupt import Stop, stopped
 from lockstep.chains.outcome import Outcome
 from lockstep.chains.prepare import make_task
-from lockstep.chains.starts import initial_positions
 from lockstep.chains.task import Task
 from lockstep.core.precision import double_precision
 from lockstep.core.progress import Progress
-from lockstep.core.types import Position
-from lockstep.coupling.common_noise import Pair
 from lockstep.coupling.lagged import Lagged
-from lockstep.engine.bad_ratios import infos, warn_of_ratios
-from lockstep.engine.block import Output
+from lockstep.engine.bad_ratios import warn_of_ratios
 from lockstep.engine.totals import together
 from lockstep.host.boxes import is_interpreted
 from lockstep.host.callback import raised_here
+from lockstep.lagged.average import Average
+from lockstep.lagged.group import Group, Kept
 from lockstep.lagged.start import PairStart, law_after_fit, placed_law, walked
-from lockstep.storage.status import read_parts, status
 
 MOST_GROUPS = 64
 FEWEST_PAIRS = 32  # of a compiled group: moved at once, they cost little more than one
@@ -58,39 +53,6 @@ def extended(batches: Sequence[int], pairs: int, kernel: Any) -> tuple[int, ...]
     return (*batches, missing if is_interpreted(kernel) else -(-missing // width) * width)
 
 
-class Group(NamedTuple):
-    """Pairs that ran together: X_0 of each, the draws, and when they met (0: not yet).
-
-    Draw i holds X_{i+1} and Y_{i+1-lag}; the latter is Y_0 as long as it waits, and is kept until the last pair of the
-    group has met: from then on it is the former.
-    """
-
-    start: Position
-    positions: Pair
-    meeting_times: np.ndarray
-    is_compiled: bool
-
-    @property
-    def size(self) -> int:
-        return len(self.meeting_times)
-
-    @property
-    def updates(self) -> int:
-        """How many updates each of the first chains took."""
-        return int(jax.tree.leaves(self.positions)[0].shape[1])
-
-    def evaluated(self, lag: int) -> int:
-        """How many updates of single chains were computed: compiled, seconds move until the last of them has met."""
-        met = np.where(self.meeting_times > 0, self.meeting_times, self.updates)
-        seconds = np.max(met) * np.ones_like(met) if self.is_compiled else met
-        return int(self.size * self.updates + np.maximum(seconds - lag, 0).sum())
-
-    def cut(self, size: int) -> Group:
-        """The first so many of its pairs."""
-        start, positions = jax.tree.map(lambda leaf: leaf[:size], (self.start, self.positions))
-        return Group(start, positions, self.meeting_times[:size], self.is_compiled)
-
-
 @dataclasses.dataclass(frozen=True, eq=False)
 class Setting:
     """What pairs are a function of, and where they run and are kept."""
@@ -106,13 +68,19 @@ class Setting:
 
 
 def run_pairs(
-    setting: Setting, batches: Sequence[int], updates: int, what: str, known: Sequence[Group] = ()
+    setting: Setting,
+    batches: Sequence[int],
+    updates: int,
+    what: str,
+    average: Average | None = None,
+    known: Sequence[Group] = (),
 ) -> list[Group]:
     """Groups of pairs, for at least so many updates and until all pairs have met, or have taken the most allowed.
 
     ``batches`` are how many pairs were asked for at a time; the groups of earlier batches may be ``known``.
     """
-    tasks = _tasks(setting, batches, updates)
+    kept = Kept(setting.lag, average)
+    tasks = [dataclasses.replace(task, kept=kept) for task in _tasks(setting, batches, updates)]
     groups: list[Group | None] = [*known, *[None] * (len(tasks) - len(known))]
     left = [number for number, group in enumerate(groups) if group is None]
     while left:
@@ -138,7 +106,6 @@ def _tasks(setting: Setting, batches: Sequence[int], updates: int) -> list[Task]
         draw = law_after_fit(law, start, key_start)
     pair = Lagged(kernel, setting.lag)
     whole = make_task(pair, walked(kernel, PairStart(draw)), updates, sum(batches), setting.seed, 0)
-    whole = dataclasses.replace(whole, kept=until_met)
     tasks, first = [], 0
     for batch in batches:
         width = width_of(kernel, batch)
@@ -172,49 +139,11 @@ def _run(tasks: list[Task], setting: Setting, what: str) -> list[Outcome]:
 
 
 def _group(task: Task, outcome: Outcome) -> Group:
-    output = outcome.output
-    if task.directory is not None:
-        found = status(task.directory)
-        output = read_parts(found.parts, found.draws)
-    assert output is not None
+    """What a task has kept; of one whose log ratios are to be told of, it is made here."""
+    if outcome.kept is not None:
+        return outcome.kept
+    assert outcome.output is not None and isinstance(task.kept, Kept)
+    positions, info = outcome.output
     with double_precision(), raised_here():
-        key_start, _ = jr.split(jr.key(task.seed))
-        start = initial_positions(task.initial, task.chains, key_start, task.first, task.count)
-        if not isinstance(output.info, Met):
-            warn_of_ratios(task.kernel, output.positions, output.info, 1, outcome.totals.bad_in_warmup)
-            output = until_met(outcome._replace(output=output), is_told=True).output
-    assert output is not None
-    start = jax.tree.map(np.asarray, start)
-    positions = jax.tree.unflatten(jax.tree.structure(start), jax.tree.leaves(output.positions))
-    if (shown := task.shown) is not None:
-        first = shown.all_values(jax.tree.map(lambda leaf: leaf[:, None], start.first))
-        start = Pair(jax.tree.map(lambda leaf: leaf[:, 0], first), None)
-        positions = Pair(*map(shown.all_values, positions))
-    return Group(start.first, positions, output.info.times, not is_interpreted(task.kernel))
-
-
-class Met(NamedTuple):
-    """What is kept of the updates of pairs besides positions: the first t at which X_t is Y_{t - lag}, 0 if none is."""
-
-    times: np.ndarray
-
-
-def until_met(outcome: Outcome, is_told: bool = False) -> Outcome:
-    """What is worth keeping of pairs: second chains until they are the first, and when that was.
-
-    All of it, as long as there may be something to tell of its log ratios.
-    """
-    output = outcome.output
-    if output is None or not (is_told or _is_plain(output)):
-        return outcome
-    is_equal = output.info.is_equal
-    times = np.where(is_equal[:, -1], is_equal.argmax(axis=1) + 1, 0)
-    last = int(times.max()) if times.all() else is_equal.shape[1]
-    first, second = output.positions
-    second = jax.tree.map(lambda leaf: leaf[:, :last], second)
-    return outcome._replace(output=Output(Pair(first, second), Met(times)))
-
-
-def _is_plain(output: Output) -> bool:
-    """Whether every log ratio was one by which to decide, and no promise was broken."""
-    return all(leg.is_valid.all() and not leg.is_violated.any() for leg in infos(output.info))
+        warn_of_ratios(task.kernel, positions, info, 1, outcome.totals.bad_in_warmup)
+    return task.kept.group(task, outcome.output)

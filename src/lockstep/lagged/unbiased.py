@@ -14,10 +14,11 @@ from scipy.special import stdtrit
 
 from lockstep.core.arguments import whole
 from lockstep.coupling.names import named_arrays
-from lockstep.lagged.average import along, averages
+from lockstep.lagged.average import Average
 from lockstep.lagged.choice import UNSEEN, Choice, chosen, far_apart
 from lockstep.lagged.convergence import MOST_UPDATES, Convergence, converged, first_pairs, setting_of
-from lockstep.lagged.pairs import Group, Setting, extended, run_pairs
+from lockstep.lagged.group import Group
+from lockstep.lagged.pairs import Setting, extended, run_pairs
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -66,10 +67,8 @@ class Unbiased:
 
     @functools.cached_property
     def efficiency(self) -> Any:
-        choice, cost = self.choice, self.updates / self.pairs
-        numbers = max(1, sum(leaf[0].size for leaf in jax.tree.leaves(self.values)) * (choice.end - choice.start + 1))
-        some = first_pairs(self.groups, min(self.pairs, max(FEWEST_JUDGED, MOST_JUDGED // numbers)))
-        chains = [along(group, self.function, choice.start, choice.end) for group in some]
+        cost = self.updates / self.pairs
+        chains = [group.chains for group in first_pairs(self.groups, self.pairs)]
         together = jax.tree.map(lambda *leaves: np.concatenate(leaves), *chains)
         return jax.tree.map(lambda one, chain: _efficiency(one, chain, cost), self.values, together)
 
@@ -92,9 +91,13 @@ class Unbiased:
         ]
         return ends[0], ends[1]
 
-    def of(self, function: Any) -> Unbiased:
-        """The estimate of another function, from the same pairs."""
-        return _result(self.setting, function, self.choice, self.groups, self.pairs)
+    def of(self, function: Any, executor: Any = None, progress: bool | None = None) -> Unbiased:
+        """The estimate of another function, from the same pairs: read from their directory, or computed again.
+
+        Of several functions that are known before, let one ``function`` return a tuple or a dictionary.
+        """
+        setting = dataclasses.replace(self.setting, executor=executor, progress=progress)
+        return _run(setting, function, self.choice, self.pairs)
 
     def more(self, pairs: int, executor: Any = None, progress: bool | None = None) -> Unbiased:
         """The estimate from so many pairs in all: what is missing is run, and the rest is kept."""
@@ -146,7 +149,6 @@ class Unbiased:
 
 
 MOST_SHOWN = 12
-FEWEST_JUDGED, MOST_JUDGED = 16, 2**21  # pairs, and numbers, by which a long chain's variance is estimated
 
 
 def unbiased(
@@ -218,28 +220,28 @@ def unbiased(
     Jacob, O'Leary and Atchadé, "Unbiased Markov chain Monte Carlo methods with couplings" (2020).
     """
     setting = setting_of(kernel, initial, seed, most, directory, executor, progress)
-    if function is not None and not callable(function):
-        raise TypeError(f"function is {function!r}; it must be a function of a position, or None")
     pairs = whole(pairs, "pairs", 2)
+    _require_function(function)
     choice = chosen(setting, pairs, lag, start, end)
     return _run(dataclasses.replace(setting, lag=choice.lag), function, choice, pairs)
 
 
+def _require_function(function: Any) -> None:
+    if function is not None and not callable(function):
+        raise TypeError(f"function is {function!r}; it must be a function of a position, or None")
+
+
 def _run(setting: Setting, function: Any, choice: Choice, pairs: int, known: Sequence[Group] = ()) -> Unbiased:
+    _require_function(function)
     updates = min(max(choice.end, 2 * choice.lag), setting.most)
-    groups = run_pairs(setting, choice.batches, updates, "pairs", known)
-    return _result(setting, function, choice, groups, pairs)
-
-
-def _result(setting: Setting, function: Any, choice: Choice, groups: Sequence[Group], pairs: int) -> Unbiased:
+    average = Average(function, choice.start, choice.end)
+    groups = run_pairs(setting, choice.batches, updates, "pairs", average, known)
     used = first_pairs(groups, pairs)
     bounds = converged(used, choice.lag, choice.reason, setting.most)
-    found = [averages(group, function, choice.lag, choice.start, choice.end) for group in used]
-    values = jax.tree.map(lambda *leaves: np.concatenate(leaves), *found)
-    updates = sum(group.evaluated(choice.lag) for group in used)
+    values = jax.tree.map(lambda *leaves: np.concatenate(leaves), *[group.values for group in used])
     if bounds.unmet:
         values = jax.tree.map(lambda leaf: np.full_like(leaf, np.nan), values)
-    return Unbiased(setting, function, choice, groups, bounds, values, updates)
+    return Unbiased(setting, function, choice, groups, bounds, values, sum(one.evaluated(choice.lag) for one in used))
 
 
 def _efficiency(values: np.ndarray, along: np.ndarray, cost: float) -> np.ndarray:
