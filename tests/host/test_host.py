@@ -2,6 +2,10 @@
 
 import ctypes
 import os
+import re
+import subprocess
+import sys
+import textwrap
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -40,8 +44,10 @@ def sometimes(thetas):
     return -0.5 * thetas**2
 
 
+@pytest.mark.parametrize("device", ["cpu", "gpu"])  # how a program of each is written; both run here
 @pytest.mark.parametrize("is_batched", [True, False])
-def test_a_callback_keeps_all_bits(is_batched):
+def test_a_callback_keeps_all_bits(is_batched, device, monkeypatch):
+    monkeypatch.setattr(jax, "default_backend", lambda: device)
     seen = []
 
     def look(values, counts):
@@ -97,6 +103,39 @@ def test_simulators_of_models_get_positions_in_double_precision(name, monkeypatc
     moved = run.positions.ravel()[run.info.is_accepted.ravel()]
     assert moved.size and set(moved.tolist()) <= set(seen)
     assert any(value != float(np.float32(value)) for value in seen)
+
+
+def test_what_a_callback_was_given_stays_as_it_is():
+    """A function may keep its arguments: they are no views of memory that the program uses again."""
+    kept = []
+
+    def keep(value):
+        kept.append(value)
+        return value
+
+    def body(_, x):
+        return x + on_host(keep, jax.ShapeDtypeStruct((1000,), np.float32), x, is_batched=False)
+
+    jax.block_until_ready(jax.jit(lambda x: jax.lax.fori_loop(0, 5, body, x))(jnp.ones(1000, np.float32)))
+    assert [set(value.tolist()) for value in kept] == [{2.0**n} for n in range(5)]
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="processes are pinned to processors on Linux")
+def test_a_large_argument_reaches_a_callback_on_one_processor():
+    """A program whose input is still being copied runs in JAX's pool, of one thread here: nothing may wait for it."""
+    program = """
+        import os
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+        import jax
+        import numpy as np
+        from lockstep.host.callback import on_host
+
+        like = jax.ShapeDtypeStruct((), np.float32)
+        program = jax.jit(lambda x: on_host(lambda values: values.sum(axis=-1), like, 2 * x))
+        for number in range(5):
+            assert program(np.full(2**22, number, np.float32)) == number * 2**23
+        """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(program)], timeout=300, check=True)
 
 
 def test_an_error_of_a_callback_is_raised_as_it_is_and_not_logged(caplog):
@@ -269,4 +308,5 @@ def test_a_parameter_that_is_meant_for_random_numbers_is_recognised():
 
 def test_one_callback_in_the_package():
     package = Path(ls.__file__).parent
-    assert [path.name for path in package.rglob("*.py") if "jax.pure_callback(" in path.read_text()] == ["callback.py"]
+    texts = {path.name: path.read_text() for path in package.rglob("*.py")}
+    assert [name for name, text in texts.items() if re.search(r"_callback\(.*vmap_method", text)] == ["callback.py"]

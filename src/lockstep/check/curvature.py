@@ -25,8 +25,7 @@ from lockstep.host.callback import raised_here
 from lockstep.host.functions import Function, Scalar, wrapped
 from lockstep.ratios.randomizations import observed
 
-AT_ONCE = 2**13  # numbers in the parameters that are simulated at: JAX hands more than 100 kB over in a thread of its
-# own, and where there is one processor a callback waits for it without end
+AT_ONCE = 2**14  # simulations
 LARGEST = 2**26  # numbers in the data sets that are simulated at once
 NEAR = 0.1  # standard deviations: how close to a border draws may not come
 MOST_NEAR = 1e-3  # of the draws
@@ -192,7 +191,7 @@ def _entries(posterior: Posterior, vectors: np.ndarray, simulations: int, seed: 
     """The entries of D on and above its diagonal, estimated at each draw: shape (chains, draws, entries)."""
     chains, draws, size = vectors.shape
     numbers = sum(np.size(leaf) for leaf in jax.tree.leaves(posterior.data))
-    at_once = max(1, min(min(AT_ONCE // size, LARGEST // max(1, numbers)) // simulations, chains * draws))
+    at_once = max(1, min(min(AT_ONCE, LARGEST // max(1, numbers)) // simulations, chains * draws))
     row, column = np.triu_indices(size)
 
     def at(vector: Array, key: Key) -> Array:

@@ -28,7 +28,7 @@ def _numbers(program: Any) -> Iterator[float]:
     """How many numbers each step of a program computes; infinitely many where that depends on what happens."""
     for step in program.eqns:
         inner = [value for value in jax.tree.leaves(list(step.params.values())) if isinstance(value, PROGRAMS)]
-        if step.primitive.name in ("while", "scan", "cond", "pure_callback", "io_callback"):
+        if step.primitive.name in ("while", "scan", "cond", "buffer_callback", "pure_callback", "io_callback"):
             yield float("inf")
         elif inner:
             for one in inner:

@@ -17,11 +17,13 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.experimental.buffer_callback import buffer_callback
 
 from lockstep.core.trees import is_concrete
 from lockstep.host.generator import own_generator
 
 LEAST = 4  # of a batch that are worth a thread
+METHODS = {True: "broadcast_all", False: "sequential"}  # of JAX, for mapped programs
 MOST_RAISED = 256  # errors that nobody has fetched
 
 
@@ -49,32 +51,57 @@ def on_host(
         depend on it.
     """
     arrays = [jnp.asarray(argument) for argument in arguments]
-    ranks, dtypes = [array.ndim for array in arrays], [array.dtype for array in arrays]
+    ranks = [array.ndim for array in arrays]
 
-    def host(*words: Any) -> Any:
-        given = [_from_words(word, dtype) for word, dtype in zip(words, dtypes, strict=True)]
+    def host(*given: np.ndarray) -> Any:
         batch = given[0].shape[: given[0].ndim - ranks[0]]
         if is_batched:
-            given = [
+            given = tuple(
                 array.reshape((math.prod(batch), *array.shape[array.ndim - rank :]))
                 for array, rank in zip(given, ranks, strict=True)
-            ]
+            )
         try:
             with own_generator():
                 results = _in_threads(function, given) if is_threaded else function(*given)
         except BaseException as error:
             raise _marked(error) from error
         return jax.tree.map(
-            lambda one, result: _to_words(np.asarray(result, one.dtype).reshape((*batch, *one.shape))), like, results
+            lambda one, result: np.asarray(result, one.dtype).reshape((*batch, *one.shape)), like, results
         )
 
     if is_concrete(arrays):
         with raised_here():
-            words = host(*(_to_words(np.asarray(array)) for array in arrays))
-        return jax.tree.map(lambda one, word: jnp.asarray(_from_words(word, one.dtype)), like, words)
+            found = host(*map(np.asarray, arrays))
+        return jax.tree.map(jnp.asarray, found)
+    way = _by_buffers if jax.default_backend() == "cpu" else _by_words
+    return way(host, like, [_not_differentiated(array) for array in arrays], METHODS[is_batched])
+
+
+def _by_buffers(host: Callable[..., Any], like: Any, arrays: list[Any], method: str) -> Any:
+    """Called with copies of what the program computed, made here and now.
+
+    `jax.pure_callback` would have them copied by a thread of JAX's pool and wait for it: without end, if the program
+    itself runs there and the pool has no other thread, as on one processor.
+    """
+
+    def call(_: Any, results: Any, *buffers: Any) -> None:
+        found = host(*(np.asarray(buffer).copy() for buffer in buffers))
+        for result, value in zip(jax.tree.leaves(results), jax.tree.leaves(found), strict=True):
+            np.asarray(result)[...] = value
+
+    return buffer_callback(call, like, vmap_method=method)(*arrays)
+
+
+def _by_words(host: Callable[..., Any], like: Any, arrays: list[Any], method: str) -> Any:
+    """The same from other devices than processors."""
+    dtypes = [array.dtype for array in arrays]
+
+    def call(*words: Any) -> Any:
+        found = host(*(_from_words(word, dtype) for word, dtype in zip(words, dtypes, strict=True)))
+        return jax.tree.map(_to_words, found)
+
     sent = jax.tree.map(lambda one: jax.eval_shape(_to_words, one), like)
-    sending = [_to_words(_not_differentiated(array)) for array in arrays]
-    words = jax.pure_callback(host, sent, *sending, vmap_method="broadcast_all" if is_batched else "sequential")
+    words = jax.pure_callback(call, sent, *map(_to_words, arrays), vmap_method=method)
     return jax.tree.map(lambda one, word: _from_words(word, one.dtype), like, words)
 
 
@@ -106,7 +133,7 @@ def _refuse(primals: Any, tangents: Any) -> Any:
     raise TypeError("a black box has no derivative in compiled code; write this function with jax.numpy")
 
 
-def _in_threads(function: Callable[..., Any], arrays: list[np.ndarray]) -> Any:
+def _in_threads(function: Callable[..., Any], arrays: tuple[np.ndarray, ...]) -> Any:
     """Call a function on parts of a batch at the same time."""
     count = min(os.cpu_count() or 1, len(arrays[0]) // LEAST)
     if count < 2:
