@@ -331,6 +331,29 @@ QUICK |= {
         "draw": None,
     },
 }
+STATES = {
+    "initial": lambda noise, theta: noise,
+    "transition": lambda noise, x, theta, t: x + noise,
+    "log_observation": lambda theta, x, y, t: -0.5 * (y - x) ** 2,
+    "draw": lambda key, count: jr.normal(key, (count,)),
+    "log_initial": lambda theta, x: -0.5 * x**2,
+    "log_transition": lambda theta, x, previous, t: -0.5 * (x - previous) ** 2,
+}
+PARTICLES = {
+    "log_prior": log_density,
+    "model": ls.models.StateSpace(**STATES),
+    "data": np.arange(4.0),
+    "proposal": WALK,
+    "particles": 4,
+    "times": None,
+    "inputs": None,
+}
+QUICK |= {
+    ls.models.StateSpace: STATES | dict.fromkeys(("observe", "propose", "propose_initial", "look_ahead")),
+    ls.particle_gibbs: PARTICLES,
+    ls.particle_marginal: PARTICLES
+    | {"correlation": 0.0, "paths": False, "resampling": "systematic", "threshold": 1.0},
+}
 SLOW = {
     ls.sample: (
         RUN
@@ -543,9 +566,7 @@ NOT_TRIED = {
         *(ls.Interrupted, ls.RunDirectoryError, ls.LockstepWarning, ls.perfect.PerfectSimulationError),
     ),
     "for classes of a user's own, as they are written": (ls.part, ls.static),
-    "whose bad arguments have a file of their own, state_space/test_bad_filters.py": (
-        *(ls.models.StateSpace, ls.particle_marginal, ls.particle_gibbs, ls.interop.particles),
-    ),
+    "whose bad arguments have a file of their own, interop/test_interop_particles.py": (ls.interop.particles,),
     "a formula in compiled loops, which answers bad numbers with -1": (
         ls.models.leaps.binomial,
         ls.models.leaps.poisson,

@@ -77,6 +77,7 @@ SOURCES = {
         "class A:\n    s = @\n    def g(self): return self.s\na = A()\ndef factor(): return a.g()"
     ),
     "default": "def g(x=@): return x\ndef factor(): return g()",
+    "default by a name": "c = @\ndef g(x=c): return x\ndef factor(): return g()",
     "keyword default": "def g(*, x=@): return x\ndef factor(): return g()",
     "default of a method": "class A:\n    def g(self, x=[@]): return x[0]\ndef factor(): return A().g()",
     "global in a method": "S = [@]\nclass A:\n    def g(self): return S[0]\ndef factor(): return A().g()",

@@ -83,6 +83,6 @@ def cumulative(values: Array) -> Array:
 
 def require_scheme(scheme: Any) -> str:
     """A name of a scheme, or an error that lists them."""
-    if scheme not in SCHEMES:
+    if not isinstance(scheme, str) or scheme not in SCHEMES:
         raise ValueError(f"resampling is {scheme!r}; it must be one of {', '.join(map(repr, SCHEMES))}")
-    return str(scheme)
+    return scheme

@@ -69,13 +69,9 @@ def taken(tree: Any, index: Any) -> Any:
 
 def series(data: Any, times: Any = None, inputs: Any = None) -> Series:
     """Data of a user with the times of its observations and the inputs of the model, checked."""
-    data, inputs = _plain(data), _plain(inputs)
+    data, inputs = _plain(data, "data"), _plain(inputs, "inputs")
     leaves = jax.tree.leaves(data)
-    if (
-        not leaves
-        or not is_concrete(data)
-        or any(is_key(leaf) or np.asarray(leaf).dtype.kind not in "fiub" for leaf in leaves)
-    ):
+    if not leaves or not is_concrete(data) or any(np.asarray(leaf).dtype.kind not in "fiub" for leaf in leaves):
         raise TypeError(f"data is {shapes(data)}; it must be real numbers with a leading axis over the observations")
     data = jax.tree.map(np.asarray, data)
     lengths = {np.shape(leaf)[:1] for leaf in jax.tree.leaves(data)}
@@ -85,7 +81,7 @@ def series(data: Any, times: Any = None, inputs: Any = None) -> Series:
     if not count:
         raise ValueError("data is empty; give at least one observation")
     given = times
-    times = np.arange(count) if times is None else np.asarray(times)
+    times = np.arange(count) if times is None else _array(_plain(times, "times"), "times")
     if times.shape != (count,):
         raise ValueError(f"times has shape {times.shape}, but data has {count} observations; give one time for each")
     if times.dtype.kind not in "iu":
@@ -111,9 +107,18 @@ def series(data: Any, times: Any = None, inputs: Any = None) -> Series:
     )
 
 
-def _plain(value: Any) -> Any:
-    """A list of numbers as an array."""
-    return np.asarray(value) if type(value) is list else value
+def _plain(value: Any, name: str) -> Any:
+    """Numbers as they are, a list of them as an array."""
+    if any(is_key(leaf) for leaf in jax.tree.leaves(value)):
+        raise TypeError(f"{name} is {shapes(value)}; it must be numbers, not a random key")
+    return _array(value, name) if type(value) is list else value
+
+
+def _array(value: Any, name: str) -> np.ndarray:
+    try:
+        return np.asarray(value)
+    except ValueError:
+        raise ValueError(f"{name} is {value!r}; its rows must have one length") from None
 
 
 def _missing(data: Any, count: int) -> np.ndarray:
