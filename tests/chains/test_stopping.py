@@ -130,7 +130,7 @@ def test_compiled_blocks_begin_with_one_step(monkeypatch):
     kernel = ls.standard(compiled, ls.RandomWalk(1.0))
     runs = []
     monkeypatch.setattr(chains_module, "advance", recorded)
-    for first in (1, 64):
+    for first in (pace.FIRST_STEPS, 64):
         monkeypatch.setattr(pace, "FIRST_STEPS", first)
         runs.append(ls.sample(kernel, np.zeros(2), draws=150, chains=2))
     assert steps[:1] == [1] and sum(steps) == 300 and max(steps) > 1
