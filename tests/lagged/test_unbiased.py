@@ -117,7 +117,9 @@ def test_bounds_are_what_the_formulas_say():
             later = np.arange(t + lag, meeting, lag)
             sums.append(np.abs(x[later] - y[later]).sum())
         assert pairs.total_variation(t).bound == pytest.approx(min(1, np.mean(counts)), abs=1e-12)
-        assert pairs.wasserstein(t).bound == pytest.approx(np.mean(sums), abs=1e-12)
+        found, half = pairs.wasserstein(t), 1.959964 * np.std(sums, ddof=1) / np.sqrt(len(sums))
+        assert found.bound == pytest.approx(np.mean(sums), abs=1e-12)
+        assert found.low == pytest.approx(max(0.0, np.mean(sums) - half), abs=1e-6)
     # No pair is apart any more: of 64 pairs that met, the next may be apart with a probability below this.
     at_end = pairs.total_variation(last)
     assert at_end.bound == 0 and at_end.high == pytest.approx(1 - 0.025 ** (1 / 64))
