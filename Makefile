@@ -27,7 +27,8 @@ run: $(STAMP) ## Reproduce the paper's figures and numbers into results/ (about 
 
 test: lint ## Check the code, then run the tests (without the slow studies).
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not study and not optimized"
-	LOCKSTEP_TEST_COMPILATION=users $(BIN)/python -m pytest -n 2 --dist worksteal -m "optimized and not study"
+	LOCKSTEP_TEST_COMPILATION=users $(BIN)/python -m pytest -n 2 --dist worksteal -m "optimized and not study" \
+		$$(grep -rl optimized tests --include="test_*.py")
 
 study: $(STAMP) ## Run the slow studies; the paper's at full precision goes to results/full.
 	LOCKSTEP_TEST_COMPILATION=users $(BIN)/python -m pytest -s -m study

@@ -107,7 +107,7 @@ def test_heavy_tails_are_refused_with_a_reason():
         lambda key, count: jr.cauchy(key, (count,)),
     )
     with pytest.warns(ls.LockstepWarning, match="heavy tails"):
-        advice = ls.advise(noisy, ls.RandomWalk(2.0), 0.0)
+        advice = ls.advise(noisy, ls.RandomWalk(2.0), 0.0, calls=6000)
     assert advice.rule is None and "heavy tails" in repr(advice)
     with pytest.raises(ValueError, match="no rule can be advised"):
         advice.kernel  # noqa: B018

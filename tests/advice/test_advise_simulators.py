@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pytest
+from covering import chosen
 from scipy import stats
 
 import lockstep as ls
@@ -34,7 +35,7 @@ SYNTHETIC = {
 }
 
 
-@pytest.mark.parametrize("kind", SYNTHETIC)
+@pytest.mark.parametrize("kind", chosen(SYNTHETIC, {"compiled"}))
 def test_synthetic_likelihoods_are_advised(kind):
     """No fewer simulations than a covariance needs are looked at, however many separations are tolerable."""
     estimator = PARAMETERS.posterior(SYNTHETIC[kind]())
@@ -59,7 +60,7 @@ NEAR = {
 }
 
 
-@pytest.mark.parametrize("kind", NEAR)
+@pytest.mark.parametrize("kind", chosen(NEAR, {"black box"}))
 def test_abc_is_advised(kind):
     advice = ls.advise(PARAMETERS.posterior(NEAR[kind]()), WALK, START, calls=6000, progress=False)
     (told,) = (finding for finding in advice.findings if finding.startswith("in plain words"))

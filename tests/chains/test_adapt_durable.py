@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from covering import chosen
 
 import lockstep as ls
 from lockstep.chains import drive as chains_module
@@ -132,7 +133,7 @@ KERNELS = {
 
 
 @pytest.mark.usefixtures("signals")
-@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("name", chosen(KERNELS, {"remembered noise", "cycle"}))
 def test_ctrl_c_in_the_warm_up(name, tmp_path, monkeypatch):
     kernel, start = KERNELS[name](), {"a": 0.0, "b": np.zeros(2)}
     whole = ls.sample(kernel, start, **SETTINGS)

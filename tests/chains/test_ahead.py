@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from covering import chosen
 
 import lockstep as ls
 from lockstep.chains.foresight import Foresight, Guess
@@ -89,7 +90,7 @@ def threads():
         yield executor
 
 
-@pytest.mark.parametrize("name", COMPILED)
+@pytest.mark.parametrize("name", chosen(COMPILED, {"correlated", "coupled"}))
 def test_compiled_draws_are_the_same(name):
     settings = {"draws": 30, "chains": 3, "seed": 1, "thin": 2, "warmup": 9}
     run = ls.sample(COMPILED[name], np.zeros(2), **settings)
@@ -110,8 +111,14 @@ def test_a_block_ends_in_the_same_state():
                 np.testing.assert_array_equal(one[:steps] if len(one) > 4 else one, other)
 
 
-@pytest.mark.parametrize("ahead", [3, "auto"])
-@pytest.mark.parametrize("name", INTERPRETED)
+@pytest.mark.parametrize(
+    ("name", "ahead"),
+    [
+        pytest.param(name, ahead, marks=() if ahead == 3 or name == "coupled" else pytest.mark.study)
+        for name in INTERPRETED
+        for ahead in (3, "auto")
+    ],
+)
 def test_draws_of_black_boxes_are_the_same(name, ahead, threads, monkeypatch):
     monkeypatch.setattr("lockstep.chains.ahead.LEAST_SECONDS", 0.0)  # or nothing would be made ahead
     settings = {"draws": 20, "chains": 2, "seed": 1, "thin": 2, "warmup": 3}

@@ -352,6 +352,13 @@ def test_a_script_without_a_guard(tmp_path):
     assert done.stdout == "(2, 20, 2)\n", done.stderr
 
 
+def test_dask_in_this_process(serial):
+    distributed = pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
+    with distributed.Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=None) as client:
+        assert_same(sample(single(), executor=client.get_executor()), serial)
+
+
+@pytest.mark.study
 def test_dask(serial, long_swept, tmp_path):
     distributed = pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
     options = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
@@ -374,6 +381,7 @@ def mpiexec():
     return found
 
 
+@pytest.mark.study  # the processes of a pool are told the same
 def test_mpi(serial, swept, tmp_path):
     command = [mpiexec(), "-n", "3", sys.executable, "-m", "mpi4py.futures", str(HERE / "mpi_program.py")]
     result = tmp_path / "result.npz"

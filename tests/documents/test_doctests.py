@@ -13,7 +13,11 @@ import lockstep
 MODULES = ["lockstep", *(module.name for module in pkgutil.walk_packages(lockstep.__path__, "lockstep."))]
 
 
-SLOW = {"lockstep.advice.advisor", "lockstep.interop.numpyro_model"}  # these run with the studies
+SLOW = {
+    "lockstep.advice.advisor",
+    "lockstep.check.curvature",
+    "lockstep.interop.numpyro_model",
+}  # these run with the studies
 
 
 @pytest.mark.parametrize(

@@ -447,7 +447,8 @@ KINDS = {
 }
 
 
-@pytest.mark.parametrize("kind", ["numbers", pytest.param("vectors", marks=pytest.mark.study)])
+@pytest.mark.study
+@pytest.mark.parametrize("kind", KINDS)
 def test_predictions_of_black_boxes_are_those_of_compiled_functions(kind):
     """Callbacks have no derivatives: `smooth` takes differences there too, never a silent zero."""
     runs = []

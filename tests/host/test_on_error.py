@@ -54,13 +54,13 @@ def sampled(kernel, initial=0.0, draws=200, chains=2, **options):
     return ls.sample(kernel, initial, draws, chains, seed=1, progress=False, **options)
 
 
-THINNED = {"standard", "cycle", "coupled"}  # the others with the studies
+HERE = {("standard", 1), ("universal", 1), ("exchange", 1), ("mixture", 1), ("dict", 1), ("cycle", 2), ("coupled", 2)}
 
 
 @pytest.mark.parametrize(
     ("name", "thin"),
     [
-        pytest.param(name, thin, marks=pytest.mark.study if thin == 2 and name not in THINNED else ())
+        pytest.param(name, thin, marks=() if (name, thin) in HERE else pytest.mark.study)
         for thin in (1, 2)
         for name in kernels(works)
     ],

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pytest
+from covering import chosen
 
 import lockstep as ls
 from lockstep.core.warnings import LockstepWarning
@@ -50,7 +51,7 @@ def run_of(kernel, **options):
     return run, [str(w.message) for w in caught]
 
 
-@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("name", chosen(KERNELS, {"interpreted", "universal", "pseudo-marginal", "coupled"}))
 def test_infinite_candidates_are_refused_and_chains_go_on(name):
     run, messages = run_of(KERNELS[name])
     assert all(np.max(leaf) <= 1 and np.min(leaf) >= -1.5 for leaf in jax.tree.leaves(run.positions))

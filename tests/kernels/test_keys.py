@@ -9,6 +9,7 @@ import jax.random as jr
 import numpy as np
 import pytest
 import registry
+from covering import chosen
 from keys import Uses, recorded
 
 import lockstep as ls
@@ -136,7 +137,11 @@ def noise_of(kernel, position, shape):
     return record
 
 
-@pytest.mark.parametrize("case", registry.CASES, ids=lambda case: case.name)
+# The others are kernels of vectors below.
+HERE = {"TunaMH", "Poisson product", "particle marginal", "vector x, swapped", "mixed: exchange over pseudo-marginal"}
+
+
+@pytest.mark.parametrize("case", chosen(registry.CASES, HERE | {"penalty as randomized", "screened universal"}))
 def test_kernels_of_the_registry(case):
     whole = noise_of(case.make(registry.PROPOSALS["hastings"]), np.array(0), (3,)).whole
     assert len(whole.drawn) >= 2 and not whole.faults()

@@ -9,6 +9,7 @@ import jax.random as jr
 import numpy as np
 import pytest
 from blackjax.util import run_inference_algorithm
+from covering import in_turn
 
 import lockstep as ls
 from lockstep import kernels, ratios
@@ -188,7 +189,7 @@ def test_step_is_move_with_the_noise_of_the_key(name):
         state = stepped[0]
 
 
-@every_kernel
+@pytest.mark.parametrize("name", in_turn(KERNELS, 0))
 def test_step_compiles_and_maps_over_hyperparameters(name):
     scales = [np.array([1.0, 0.7]), np.array([0.1, 0.2]), np.array([3.0, 0.5])]
     made = [KERNELS[name](ls.RandomWalk(scale)) for scale in scales]
@@ -202,7 +203,7 @@ def test_step_compiles_and_maps_over_hyperparameters(name):
     assert len(np.unique(mapped[1].log_ratio)) >= 3
 
 
-@every_kernel
+@pytest.mark.parametrize("name", in_turn(KERNELS, 1))
 def test_blackjax_runs_it_without_an_adapter(name):
     kernel = kernel_named(name)
     final, (states, infos) = run_inference_algorithm(KEY, kernel, 30, initial_position=start())
@@ -245,7 +246,7 @@ def test_random_memory_needs_a_key(name):
         assert_equal(kernel.init(start()), kernel.init(start(), KEY))
 
 
-@pytest.mark.parametrize("name", [name for name in KERNELS if name not in ("cycle", "mixture")])
+@pytest.mark.parametrize("name", in_turn([name for name in KERNELS if name not in ("cycle", "mixture")], 2))
 def test_accepts_iff_the_noise_is_below_the_log_ratio(name):
     kernel = kernel_named(name)
     noise = kernel.noise(KEY, start(), (200,))
@@ -337,7 +338,7 @@ def test_a_plain_numpy_density_runs_interpreted():
     assert np.any(np.isneginf(infos.log_ratio))
 
 
-@every_kernel
+@pytest.mark.parametrize("name", in_turn(KERNELS, 2))
 def test_interpreted_moves_equal_compiled_ones(name):
     kernel = kernel_named(name)
     move = jax.jit(kernel.move)
@@ -402,7 +403,7 @@ def standard_walk(double_precision):
     return walk(kernel_named("standard"))
 
 
-@pytest.mark.parametrize("name", WITHOUT_NOISE)
+@pytest.mark.parametrize("name", in_turn(WITHOUT_NOISE, 1, of=2))
 def test_without_noise_every_kernel_is_the_standard_one(name, standard_walk):
     positions, infos = walk(WITHOUT_NOISE[name])
     assert np.array_equal(infos.is_accepted, standard_walk[1].is_accepted)
@@ -412,9 +413,10 @@ def test_without_noise_every_kernel_is_the_standard_one(name, standard_walk):
     assert 20 < np.sum(infos.is_accepted) < 180
 
 
-@pytest.mark.parametrize(
-    "name", ["naive", "penalty", "corrected", "randomized", "exchange", "averaged exchange", "pseudo-marginal"]
-)
+DIFFERENT = ["naive", "penalty", "corrected", "randomized", "exchange", "averaged exchange", "pseudo-marginal"]
+
+
+@pytest.mark.parametrize("name", in_turn(DIFFERENT, 0))
 def test_with_noise_they_differ(name, standard_walk):
     assert not np.array_equal(walk(kernel_named(name))[0], standard_walk[0])
 

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pytest
+from covering import chosen
 
 import lockstep as ls
 from lockstep.chains.fit import fitted_parts
@@ -76,7 +77,7 @@ KERNELS = {
     "mixture": (ls.Mixture([STANDARD, EXCHANGE], [0.3, 0.7]), 25),
     "cycle": (ls.Cycle([STANDARD, EXCHANGE]), 20),
 }
-SLOW = {"Crank–Nicolson", "mixture", "Student"}  # of which others here are made
+HERE = {"correlated pseudo-marginal", "universal", "cycle"}
 
 
 def start(key):
@@ -95,9 +96,7 @@ def found_right(kernel, begin, updates, pairs=128, **options):
     return found
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.study] if name in SLOW else []) for name in KERNELS]
-)
+@pytest.mark.parametrize("name", chosen(KERNELS, HERE))
 def test_kernels(name):
     kernel, updates = KERNELS[name]
     found_right(kernel, start, updates)

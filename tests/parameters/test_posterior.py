@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pytest
+from covering import chosen
 from matrices import errors
 from registry import CASES, LOG_PI, LOG_PRIOR, ORDER, PROPOSALS, STATES
 from scipy import stats
@@ -41,13 +42,18 @@ def around(case, log_prior, stated):
     )
 
 
-@pytest.mark.parametrize("case", [c for c in CASES if c.is_exact], ids=lambda case: case.name)
+# One of each ratio.
+HERE = {"standard", "penalty", "universal", "averaged exchange", "pseudo-marginal", "screened", "TunaMH", "mixture"}
+HERE |= {"mixed: exchange over pseudo-marginal", "tempering"}
+
+
+@pytest.mark.parametrize("case", chosen([c for c in CASES if c.is_exact], HERE))
 def test_a_prior_around_every_ratio_is_exact(case):
     found = errors(around(case, LOG_PRIOR, LOG_PRIOR), PROPOSALS["hastings"])
     assert all(error < 1e-14 for error in found.values()), found
 
 
-@pytest.mark.parametrize("name", ["standard", "universal", "penalty"])
+@pytest.mark.parametrize("name", chosen(["standard", "universal", "penalty"], {"universal"}))
 @pytest.mark.parametrize("wrong", [0 * LOG_PRIOR, -LOG_PRIOR, 2 * LOG_PRIOR, LOG_PRIOR[ORDER]])
 def test_a_wrong_prior_or_jacobian_is_rejected(name, wrong):
     case = next(case for case in CASES if case.name == name)

@@ -83,7 +83,7 @@ def kill_and_finish(model, path, kills, cache):
     return killed
 
 
-@pytest.mark.parametrize("model", ["single", "coupled black box"])
+@pytest.mark.parametrize("model", ["single", pytest.param("coupled black box", marks=pytest.mark.study)])
 def test_killed_runs_finish_with_the_same_draws(model, tmp_path):
     stage = {"single": "half", "coupled": "renamed"}.get(model, "flushed")
     assert kill_and_finish(model, tmp_path / "run", [(stage, 3, None)], tmp_path / "cache") == 1
