@@ -51,7 +51,7 @@ def estimated_entries(model, data, prior, theta, simulations, repetitions, stati
         return _entries(posterior, np.tile(theta, (1, repetitions, 1)), simulations, 0)[0]
 
 
-@pytest.mark.parametrize("simulations", [2, 7])
+@pytest.mark.parametrize("simulations", [2, pytest.param(7, marks=pytest.mark.study)])
 def test_entries_are_estimated_without_bias_from_few_simulations(simulations):
     theta = np.array([0.7, -0.4])
     found = estimated_entries(OUTCOMES, OBSERVED, log_prior, theta, simulations, 40_000)
@@ -137,7 +137,7 @@ def autoregressions(rng, chains, draws, size, correlation=0.95):
     return x[..., row] * x[..., column] - (row == column)
 
 
-@pytest.mark.parametrize("size", [1, 2])
+@pytest.mark.parametrize("size", [2, pytest.param(1, marks=pytest.mark.study)])
 def test_false_alarms_are_as_rare_as_they_are_said_to_be(size):
     """Four chains that count as about 800 independent draws: uniform p-values."""
     rng, p_values, refused = np.random.default_rng(3), [], 0

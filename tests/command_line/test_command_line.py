@@ -152,6 +152,7 @@ def test_exit_codes(command, folder, tmp_path):
         assert code == 2 or len([line for line in shown.splitlines() if line != "sampling: compiling"]) == 1
 
     again = ("run", "model.py", "--draws", 100, "--out", out)
+    check(2, "neither refuse nor accept", *again, "--changed", "maybe")
     check(3, "seed: 3 there, 4 here", *again, "--chains", 2, "--seed", 4)
     with Lock(out):
         check(4, "is being written by process", *again, *OPTIONS)

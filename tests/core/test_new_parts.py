@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pytest
+from covering import chosen
 
 import lockstep as ls
 from lockstep.core.adopt import AdoptedEstimator, AdoptedProposal, AdoptedRatio, AdoptedRule
@@ -148,7 +149,7 @@ class Coin:
 HOPS = {"inherited": Hop, "by methods": HopByMethods}
 
 
-@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("name", chosen(RULES, {"timid"}))
 def test_a_new_rule(name, tmp_path):
     rule = RULES[name]
     runs = []
@@ -222,7 +223,7 @@ class Boxed:
         return self.box(theta)
 
 
-@pytest.mark.parametrize("name", HOPS)
+@pytest.mark.parametrize("name", chosen(HOPS, {"by methods"}))
 def test_a_new_proposal(name):
     kernel = ls.standard(log_density, HOPS[name](1.5))
     run = ls.sample(kernel, 0.0, draws=200, chains=2, seed=1)

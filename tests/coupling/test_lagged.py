@@ -21,7 +21,7 @@ from lockstep.ratios import Randomized
 from lockstep.ratios.carried import Correlated
 
 TOLERANCE = 1e-14
-QUICK = {"standard", "penalty", "universal", "exchange", "auxiliary variable", "pseudo-marginal"}
+QUICK = {"penalty", "universal", "exchange", "pseudo-marginal"}
 SIMPLE = [case for case in CASES if case.is_exact and case.name not in ("cycle", "mixture")]
 ALL = [
     pytest.param(

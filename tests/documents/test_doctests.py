@@ -17,6 +17,11 @@ SLOW = {
     "lockstep.advice.advisor",
     "lockstep.check.curvature",
     "lockstep.interop.numpyro_model",
+    "lockstep.kernels.subsampled",
+    "lockstep.lagged.convergence",
+    "lockstep.models.ergm",
+    "lockstep.separation.predict",
+    "lockstep.state_space.particle_gibbs",
 }  # these run with the studies
 
 

@@ -214,8 +214,10 @@ def test_what_is_read_at_a_resume_is_what_was_there(name, tmp_path):
     jax.tree.map(np.testing.assert_array_equal, resumed.positions, ls.sample(kernel, draws=9, **start).positions)
 
 
-@pytest.mark.parametrize("inner_is_batched", [False, True])
-@pytest.mark.parametrize("is_stepped", [False, True])
+@pytest.mark.parametrize(
+    ("inner_is_batched", "is_stepped"),
+    [(True, False), (False, True), *(pytest.param(both, both, marks=pytest.mark.study) for both in (False, True))],
+)
 def test_a_kernel_inside_a_function_leaves_its_generator_alone(inner_is_batched, is_stepped):
     def inner_estimate(theta, rng):
         return -(theta**2) + rng.normal(size=np.shape(theta))[()]

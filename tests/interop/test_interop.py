@@ -44,6 +44,7 @@ def test_numpyro_models_split_into_prior_and_rows():
         np.testing.assert_allclose(constrained[name][1, 4], theirs[name], rtol=1e-12)
 
 
+@pytest.mark.study
 def test_runs_of_numpyro_models_show_values_by_name():
     def line(x, y=None):
         slope = numpyro.sample("slope", dist.Normal(0.0, 3.0))

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pytest
+from covering import chosen
 from lattices import configurations, drawn, frequency_test, index_of, log_weights, probabilities
 from scipy import stats
 
@@ -222,7 +223,7 @@ def test_draws_are_functions_of_their_key():
 
 
 # --- Potts -----------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("sweeps", [None, 25])
+@pytest.mark.parametrize("sweeps", [None, pytest.param(25, marks=pytest.mark.study)])
 def test_potts_draws_have_the_frequencies_of_enumeration(sweeps):
     model = ls.models.Potts((2, 3), colours=3, sweeps=sweeps)
     states = np.array(list(itertools.product(range(3), repeat=6))).reshape(-1, 2, 3)
@@ -256,7 +257,7 @@ def log_prior(theta):
     return jnp.where((theta >= 0) & (theta <= 1), 0.0, -jnp.inf)
 
 
-@pytest.mark.parametrize("name", POSTERIORS)
+@pytest.mark.parametrize("name", chosen(POSTERIORS, {"10x10 torus, S=48"}))
 def test_exchange_with_perfect_draws_finds_the_exact_posterior(name):
     periodic, statistic, mean, sd = POSTERIORS[name]
     model = TEN_BY_TEN[periodic]

@@ -100,6 +100,7 @@ def test_couplings_are_made_of_posteriors_or_made_posteriors():
 
 
 # --- vectors of all kinds in tables and files -------------------------------------------------------------------------
+@pytest.mark.study
 def test_vectors_have_their_labels_everywhere(tmp_path):
     parameters = ls.Parameters(
         share=stats.dirichlet([2.0, 3.0, 4.0]),

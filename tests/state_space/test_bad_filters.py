@@ -174,7 +174,11 @@ def nan_state(z, x, theta, t):
     ("functions", "told"),
     [
         ({"log_observation": nan_above}, "log_observation returned no number for a particle at observation 2, time 2"),
-        ({"transition": nan_state}, "transition returned a state that is NaN at observation 3, time 3"),
+        pytest.param(
+            {"transition": nan_state},
+            "transition returned a state that is NaN at observation 3, time 3",
+            marks=pytest.mark.study,
+        ),
     ],
 )
 def test_nan_weights_in_compiled_kernels_are_told_with_function_and_step(functions, told):

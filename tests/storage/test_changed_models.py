@@ -372,10 +372,21 @@ def secret(monkeypatch):
     return sys.list_of_test
 
 
-@pytest.mark.parametrize("options", [{}, {"thin": 3, "warmup": 4}, {"executor": "threads"}], ids=str)
-@pytest.mark.parametrize("name", kernels())
-def test_the_last_update_is_repeated(name, options, secret, tmp_path):
-    kernel = kernels()[name]
+WAYS = {"plain": {}, "thinned": {"thin": 3, "warmup": 4}, "threads": {"executor": "threads"}}
+HERE = {("standard", "threads"), ("pseudo-marginal", "plain"), ("coupled", "thinned")}
+HERE |= {("cycle", "threads"), ("batched", "thinned")}
+
+
+@pytest.mark.parametrize(
+    ("name", "way"),
+    [
+        pytest.param(name, way, marks=() if (name, way) in HERE else pytest.mark.study)
+        for name in kernels()
+        for way in WAYS
+    ],
+)
+def test_the_last_update_is_repeated(name, way, secret, tmp_path):
+    kernel, options = kernels()[name], WAYS[way]
     with concurrent.futures.ThreadPoolExecutor(2) as threads:
         options = {**options, "executor": threads} if "executor" in options else options
         sample(kernel, SHORT, tmp_path, **options)
@@ -652,7 +663,6 @@ def test_the_command_line_notices_imported_modules_and_data(tmp_path):
     refused = run(20)
     assert refused.returncode == 3 and "neighbour.SCALE: 1.0 there, 2.0 here" in refused.stderr
     assert "DATA: [0.0, 0.5] there, [0.0, 0.7] here" in refused.stderr
-    assert run(20, "--changed", "maybe").returncode == 2
     accepted = run(20, "--changed", "accept")
     assert accepted.returncode == 0
     assert any("DATA" in text for text in ls.load(tmp_path / "out").changes)

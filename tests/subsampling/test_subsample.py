@@ -494,6 +494,7 @@ def test_poisson_product_needs_a_position_to_count_from():
             ls.poisson_product(log_prior, log_likelihood, DATA, bound, ls.RandomWalk(0.1), control)
 
 
+@pytest.mark.study
 def test_a_run_of_tunamh_with_a_surrogate_finds_the_posterior():
     """Logistic regression on one covariate, with the tangent at 0 as the control, against a sum over a grid."""
     data = {"x": X[:60, :1], "y": DATA["y"][:60]}
@@ -643,7 +644,7 @@ def test_bounds_that_fail_later_are_counted(make):
     assert run.info.is_violated[far].mean() > 0.5 and far.any()
 
 
-@pytest.mark.parametrize("make", [ls.tunamh, ls.poisson_product])
+@pytest.mark.parametrize("make", [ls.tunamh, pytest.param(ls.poisson_product, marks=pytest.mark.study)])
 def test_a_bound_that_holds_is_let_pass(make):
     run = ls.sample(slope_kernel(make, slope_coefficient, slope_distance), 0.0, draws=100, chains=4, seed=1)
     assert not run.info.is_violated.any() and run.info.is_valid.all()

@@ -26,6 +26,11 @@ def njit(function: F) -> F:
         return numba.njit(function, nogil=True, error_model="numpy")
 
 
+def owned(values: Any, dtype: Any) -> np.ndarray:
+    """A copy of an argument: Numba compiles a loop anew for arrays of another type or that may not be written to."""
+    return np.array(values, dtype, order="C")
+
+
 def inlined(function: F) -> F:
     """Compile a function into those that call it: across a call, compiled code counts who refers to an array."""
     return numba.njit(function, nogil=True, error_model="numpy", forceinline=True)

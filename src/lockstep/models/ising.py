@@ -129,6 +129,7 @@ class Ising(Simulator):
         """All draws of a batch. Where θ < 0, flipping every second spin turns θ and the field into -θ and its flip."""
         if not np.all(np.isfinite(theta)):
             raise ValueError(f"theta of Ising is {theta[~np.isfinite(theta)][0]}; it must be finite")
+        theta = np.asarray(theta, float)
         draws = np.zeros((len(theta), self.shape[0] * self.shape[1]), np.int64)
         back = np.zeros(len(theta), np.int64)
         field = np.broadcast_to(np.asarray(self.field, float), self.shape)
@@ -175,6 +176,7 @@ class Ising(Simulator):
 
     def _by_sites(self, words: np.ndarray, theta: np.ndarray, field: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         from lockstep.models import past
+        from lockstep.models.compiled import owned
 
         beside = lattice.neighbours_of(self.shape, self.periodic)
-        return past.perfect_draws(words, theta, field, self.limit, beside.first, beside.sites)
+        return past.perfect_draws(words, theta, owned(field, float), self.limit, beside.first, beside.sites)

@@ -124,14 +124,17 @@ class Potts(Simulator):
                 f"each other: let the prior forbid the rest"
             )
         bonds = len(lattice.bonds_of(self.shape, self.periodic))
-        return np.repeat(-np.expm1(-theta)[:, None], bonds, axis=1)
+        return np.repeat(-np.expm1(-theta.astype(float))[:, None], bonds, axis=1)
 
     def _perfect_draws(self, words: np.ndarray, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         from lockstep.models import random_cluster
+        from lockstep.models.compiled import owned
 
         bonds = lattice.bonds_of(self.shape, self.periodic)
         beside = lattice.neighbours_of(self.shape, self.periodic)
-        draws, back = random_cluster.perfect_draws(words, self._open(theta), self.colours, self.limit, bonds, *beside)
+        draws, back = random_cluster.perfect_draws(
+            owned(words, np.uint32), self._open(theta), self.colours, self.limit, bonds, *beside
+        )
         if np.any(back < 0):
             raise PerfectSimulationError(
                 f"coupling from the past had not met after {self.limit:,} sweeps at theta = {theta[back < 0][0]:.6g}; "

@@ -63,29 +63,32 @@ class TieChain:
         self, words: np.ndarray, theta: np.ndarray, x: np.ndarray, toggles: int, records: int = 1
     ) -> tuple[np.ndarray, np.ndarray]:
         """The graphs after ``records`` times that many proposals, and the changes of their statistics each time."""
+        from lockstep.models.compiled import owned
         from lockstep.models.toggles import toggle
 
-        theta = np.ascontiguousarray(theta, float)
+        theta = owned(theta, float)
         is_bad = ~np.isfinite(theta).all(axis=1)
         if np.any(is_bad):
             raise ValueError(f"theta of ERGM is {theta[is_bad][0].tolist()}; it must be finite")
-        x = np.array(x, np.int8, order="C")
+        x = owned(x, np.int8)
         totals = np.zeros((len(x), records, len(self.codes)))
-        toggle(np.ascontiguousarray(words), theta, toggles, x, *self._compiled(), totals)
+        toggle(owned(words, np.uint32), theta, toggles, x, *self._compiled(), totals)
         return x, totals
 
     def counted(self, x: np.ndarray) -> np.ndarray:
         """The statistics of graphs, tie by tie."""
+        from lockstep.models.compiled import owned
         from lockstep.models.toggles import count_terms
 
         totals = np.zeros((len(x), len(self.codes)))
-        count_terms(np.ascontiguousarray(x, np.int8), *self._compiled(), totals)
+        count_terms(owned(x, np.int8), *self._compiled(), totals)
         return self.of_empty + totals
 
     def changes(self, x: np.ndarray, pairs: np.ndarray) -> np.ndarray:
         """What a tie between each of some pairs adds to the statistics of one graph."""
+        from lockstep.models.compiled import owned
         from lockstep.models.toggles import change_table
 
         found = np.zeros((len(pairs), len(self.codes)))
-        change_table(np.ascontiguousarray(x, np.int8), np.ascontiguousarray(pairs, np.int64), *self._compiled(), found)
+        change_table(owned(x, np.int8), owned(pairs, np.int64), *self._compiled(), found)
         return found
