@@ -47,7 +47,7 @@ def test_the_shadowed_chain_is_the_exact_chain(shadow):
     assert np.array_equal(shadow.positions, sampled(penalty(WALK)).positions)
 
 
-@pytest.mark.parametrize("proposal", [WALK, INDEPENDENT])
+@pytest.mark.parametrize("proposal", [INDEPENDENT, pytest.param(WALK, marks=pytest.mark.study)])
 def test_a_kernel_coupled_to_itself_never_separates(proposal):
     run = sampled(ls.Coupled(naive(proposal), naive(proposal)))
     assert run.info.is_equal.all() and not run.info.marks.any() and not run.info.gaps.any()

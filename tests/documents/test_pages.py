@@ -60,6 +60,7 @@ def test_the_page_on_installation_names_every_extra():
     assert "run.to_inferencedata()" in page("install.md") and hasattr(ls.Run, "to_inferencedata")
 
 
+@pytest.mark.study  # `make docs` runs the page as well
 def test_kernels_are_composed_as_the_page_says():
     names = run("composing.md")
     shares = [(names["run"].positions["level"] == level).mean() for level in range(3)]

@@ -74,8 +74,15 @@ def test_what_passes_a_perfect_screen_is_accepted():
     np.testing.assert_allclose(run.info.log_ratio[passed], 0.0, atol=1e-14)
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-@pytest.mark.parametrize("wrap", [lambda f: f, ls.blackbox], ids=["compiled", "interpreted"])
+@pytest.mark.parametrize(
+    ("value", "wrap"),
+    [
+        pytest.param(np.nan, lambda f: f, id="NaN, compiled"),
+        pytest.param(np.inf, ls.blackbox, id="infinity, interpreted"),
+        pytest.param(np.inf, lambda f: f, id="infinity, compiled", marks=pytest.mark.study),
+        pytest.param(np.nan, ls.blackbox, id="NaN, interpreted", marks=pytest.mark.study),
+    ],
+)
 def test_a_surrogate_that_is_no_number_decides_nothing_and_is_counted(value, wrap):
     kernel = ls.screened(ls.standard(wrap(log_density), WALK), lambda theta: jnp.where(theta > 1, value, -(theta**2)))
     with pytest.warns(ls.LockstepWarning, match="surrogate returned"):

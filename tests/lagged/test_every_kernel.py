@@ -163,7 +163,8 @@ LARGE = {
 }
 
 
-@pytest.mark.parametrize("name", ["subsampled", pytest.param("tunamh", marks=pytest.mark.study)])
+@pytest.mark.study
+@pytest.mark.parametrize("name", LARGE)
 def test_kernels_that_are_fitted_first(name):
     """From one position: the mode is found from it, and pairs begin around it, as the chains of ls.sample do."""
     mean, spread = exact()

@@ -20,7 +20,9 @@ def log_normalizers(shape, thetas=THETAS):
         return np.asarray(jax.vmap(ls.models.Ising(shape).log_normalizer)(jnp.asarray(thetas)))
 
 
-@pytest.mark.parametrize("shape", [(3, 4), (4, 3), (2, 2), (1, 6), (1, 1)])
+@pytest.mark.parametrize(
+    "shape", [(3, 4), (1, 6), (1, 1), *(pytest.param(s, marks=pytest.mark.study) for s in [(4, 3), (2, 2)])]
+)
 def test_it_is_the_sum_over_all_configurations(shape):
     model = ls.models.Ising(shape)
     exact = [np.logaddexp.reduce(log_weights(model, theta, configurations(shape))) for theta in THETAS]

@@ -627,7 +627,7 @@ def test_a_distance_must_be_the_same_in_both_directions():
         ls.sample(slope_kernel(ls.tunamh, slope_coefficient, lopsided), 0.0, draws=16, chains=2)
 
 
-@pytest.mark.parametrize("make", [ls.tunamh, ls.poisson_product])
+@pytest.mark.parametrize("make", [ls.poisson_product, pytest.param(ls.tunamh, marks=pytest.mark.study)])
 def test_bounds_that_fail_later_are_counted(make):
     """Right near the start, and 0 for every row beyond |θ| = 1: rows that are not drawn cannot tell, others do."""
 

@@ -39,8 +39,11 @@ def curvature_of(found):
 
 @pytest.mark.parametrize(
     "proposal",
-    [ls.RandomWalk(1.0), ls.IndependentNormal(CENTRE, 2.0), ls.CrankNicolson(CENTRE, np.eye(2), 0.7)],
-    ids=["symmetric", "independence", "Crank–Nicolson"],
+    [
+        pytest.param(ls.RandomWalk(1.0), id="symmetric", marks=pytest.mark.study),
+        pytest.param(ls.IndependentNormal(CENTRE, 2.0), id="independence", marks=pytest.mark.study),
+        pytest.param(ls.CrankNicolson(CENTRE, np.eye(2), 0.7), id="Crank–Nicolson"),
+    ],
 )
 def test_a_normal_density_is_found_whatever_was_proposed(proposal):
     found = ls.surrogates.quadratic(pilot(proposal), ridge=1e-9)
