@@ -235,7 +235,7 @@ def predicted_on_three_states():
     return ls.separation.predict(alone).rho
 
 
-@pytest.mark.parametrize("couple", [ls.Coupled, ls.Shadowed])
+@pytest.mark.parametrize("couple", [ls.Shadowed, pytest.param(ls.Coupled, marks=pytest.mark.study)])
 def test_a_candidate_that_is_the_position_separates_nothing(couple, predicted_on_three_states):
     still = ls.sample(couple(*on_three_states(np.eye(3))), jnp.array(0), draws=100, chains=4, seed=1)
     assert not still.info.marks.any() and not still.info.gaps.any()

@@ -18,9 +18,17 @@ SLOW = {
     "lockstep.check.curvature",
     "lockstep.interop.numpyro_model",
     "lockstep.kernels.subsampled",
+    "lockstep.kernels.tunamh",
     "lockstep.lagged.convergence",
+    "lockstep.lagged.unbiased",
     "lockstep.models.ergm",
+    "lockstep.models.leaps",
+    "lockstep.models.potts",
+    "lockstep.parameters.parameters",
+    "lockstep.perfect.murdoch_green",
+    "lockstep.sampling.compare",
     "lockstep.separation.predict",
+    "lockstep.state_space.model",
     "lockstep.state_space.particle_gibbs",
 }  # these run with the studies
 

@@ -103,6 +103,7 @@ def test_refusals():
         ls.abc(simulate, np.sum, 0.1, 1, weight="flat")
 
 
+@pytest.mark.study
 def test_influenza_in_twenty_lines_compiled_by_changing_the_import():
     """The example is short, and the same program with JAX's functions draws the same, but for rounding."""
     source = (Path(__file__).parents[2] / "examples" / "influenza_synthetic.py").read_text(encoding="utf-8")

@@ -103,6 +103,7 @@ def particle_filter(seen, particles_number=50):
     return log_estimate
 
 
+@pytest.mark.study
 def test_a_particle_filter_as_a_black_box():
     """The pseudo-marginal posterior of ρ is that of the Kalman filter, and depends on the seed alone."""
     seen = observations()

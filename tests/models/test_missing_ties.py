@@ -133,6 +133,7 @@ def test_missing_ties_by_name_and_what_is_refused():
         ERGM(["edges"], graph, missing=[("Medici", "Pazzi")], fixed=[("Medici", "Pazzi")])
 
 
+@pytest.mark.study
 def test_a_run_with_missing_ties_resumes(tmp_path):
     """A position with parameters by name, and the default number of toggles, which is measured again."""
 

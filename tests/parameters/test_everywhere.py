@@ -36,6 +36,7 @@ def assert_same(first, second):
         np.testing.assert_array_equal(first.positions[name], second.positions[name])
 
 
+@pytest.mark.study
 def test_executors_groups_and_ends_that_are_resumed(tmp_path):
     """Starts from the prior, and draws, are the same in groups of chains, after an end, and from a directory."""
     with ThreadPoolExecutor(2) as executor:
@@ -51,6 +52,7 @@ def test_executors_groups_and_ends_that_are_resumed(tmp_path):
     assert np.all(spread.positions["scale"] > 0)
 
 
+@pytest.mark.study
 def test_adaptation_finds_scales_on_the_real_line(tmp_path):
     wild = PARAMETERS.posterior(ls.standard(log_likelihood, ls.RandomWalk(50.0)))
     options = {"chains": 4, "warmup": 400, "adapt": True, "seed": 1, "directory": tmp_path / "run"}

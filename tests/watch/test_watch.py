@@ -149,6 +149,7 @@ def test_a_damaged_run_is_said_and_the_page_goes_on(served, runs):
     assert json.loads(ask(served, "/run/0.json")[1])["data"]["draws"] == 300
 
 
+@pytest.mark.study
 def test_a_thousand_requests_leave_nothing_behind(served):
     def serve(count):
         for _ in range(count):
