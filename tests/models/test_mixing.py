@@ -71,6 +71,7 @@ def test_a_draw_forgets_where_it_began():
     assert np.any(np.abs(totals[:, 0].mean(axis=0) - means[0].mean(axis=0)) > 4.5 * error)
 
 
+@pytest.mark.study
 def test_a_thousand_nodes():
     """A draw takes well below a second: 100 toggles a pair took 18."""
     graph = networkx.planted_partition_graph(10, 100, 0.03, 0.003, seed=1)

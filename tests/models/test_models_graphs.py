@@ -176,6 +176,7 @@ def test_the_posterior_of_a_bernoulli_graph_is_exact():
         assert abs(value.mean() - exact) < 3 * value.std(ddof=1) / np.sqrt(len(value))
 
 
+@pytest.mark.study
 def test_published_estimates_of_the_marriages_reproduce_their_statistics():
     """At a maximum of the likelihood the expected statistics are the observed ones.
 

@@ -138,6 +138,7 @@ def density_of_states(rows, columns) -> np.ndarray:
     return counts.sum(axis=0)
 
 
+@pytest.mark.study
 def test_energies_of_a_10_by_10_lattice_follow_the_exact_density_of_states():
     model, theta = ls.models.Ising((10, 10)), 0.42
     states = density_of_states(10, 10)
