@@ -6,9 +6,9 @@ from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import jax.random as jr
 import numpy as np
 
+from lockstep.core import random
 from lockstep.core.declared import Part, declared
 from lockstep.core.types import Array, Key, Memory, Position, Shape
 
@@ -70,7 +70,7 @@ class Kernel(Part):
 
     def meeting_noise(self, key: Key, shape: Shape = ()) -> Any:
         """What is random in an array of ``move_both`` besides the noise of an update."""
-        return -jr.exponential(key, shape, float)
+        return -random.exponential(key, shape)
 
     def move_both(self, first: Any, second: Any, noise: Any, meet: Any) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
         """One update of two chains: each is moved as by ``move`` in law, and equal chains stay equal."""

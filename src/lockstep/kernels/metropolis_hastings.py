@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
+from lockstep.core import random
 from lockstep.core.adopt import adopted
 from lockstep.core.kernel import Info, Kernel, Noise, State
 from lockstep.core.parts import part, set_field
@@ -52,7 +53,7 @@ class MetropolisHastings(Kernel):
         return Noise(
             self.proposal.noise(key_proposal, position, shape),
             self.ratio.noise(key_ratio, position, shape),
-            -jr.exponential(key_accept, shape, float),
+            -random.exponential(key_accept, shape),
         )
 
     def init(self, position: Position, key: Key | None = None) -> State:
@@ -75,7 +76,7 @@ class MetropolisHastings(Kernel):
 
     def meeting_noise(self, key: Key, shape: Shape = ()) -> Meeting:
         own = self.ratio.meeting_noise(jr.fold_in(key, RATIO_STREAM), shape)
-        return Meeting(-jr.exponential(key, shape, float), own)
+        return Meeting(-random.exponential(key, shape), own)
 
     def move_both(
         self, first: State, second: State, noise: Noise, meet: Meeting

@@ -9,6 +9,7 @@ import jax.random as jr
 from lockstep.chains.fit import warn_if_far
 from lockstep.chains.placing import Walked, law_of, placed
 from lockstep.chains.starts import Starts, initial_positions
+from lockstep.core import random
 from lockstep.core.flat import unflatten
 from lockstep.core.parts import part
 from lockstep.core.precision import canonical, double_precision
@@ -50,7 +51,7 @@ class AroundMode:
     position: Position
 
     def __call__(self, key: Key) -> Position:
-        return unflatten(self.center + self.factor @ jr.normal(key, (len(self.center),), float), self.position)
+        return unflatten(self.center + self.factor @ random.normal(key, (len(self.center),)), self.position)
 
 
 def law_of_start(kernel: Any, initial: Any) -> Any:

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
+from lockstep.core import random
 from lockstep.core.arguments import real_numbers
 from lockstep.core.parts import part, set_field
 from lockstep.core.simulator import Simulator
@@ -176,7 +177,7 @@ def _drawn(key: Key, log_mean: Array, nu: Array) -> Array:
     def attempt(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         y, is_done, number = carry
         keys = jr.split(jr.fold_in(key, number))
-        exponentials = jr.exponential(keys[0], (2, *shape), float)
+        exponentials = random.exponential(keys[0], (2, *shape))
         proposed = over.proposed(jr.uniform(keys[1], shape, float), exponentials[0])
         is_accepted = -exponentials[1] <= over.log_acceptance(proposed)
         return jnp.where(is_accepted & ~is_done, proposed, y), is_done | is_accepted, number + 1

@@ -7,6 +7,7 @@ import jax.random as jr
 import jax.scipy.linalg
 import jax.scipy.special
 
+from lockstep.core import random
 from lockstep.core.flat import flatten, require_floating, size, unflatten
 from lockstep.core.parts import part
 from lockstep.core.proposal import Proposal
@@ -33,7 +34,7 @@ class StudentMixture(Proposal):
         require_floating(position, "StudentMixture")
         key_which, key_normal, key_square = jr.split(key, 3)
         which = jr.categorical(key_which, self.log_weights, shape=shape)
-        z = jr.normal(key_normal, (*shape, size(position)), float)
+        z = random.normal(key_normal, (*shape, size(position)))
         z = z / jnp.sqrt(jr.gamma(key_square, self.degrees / 2, shape, float) * (2 / self.degrees))[..., None]
         vectors = self.means[which] + jnp.einsum("...ij,...j->...i", self.factors[which], z)
         return Candidate(unflatten(vectors, position, shape), self._log_density(vectors))

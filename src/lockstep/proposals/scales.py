@@ -8,10 +8,10 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import jax.random as jr
 import jax.scipy.linalg
 import numpy as np
 
+from lockstep.core import random
 from lockstep.core.arguments import real_numbers
 from lockstep.core.flat import flatten
 from lockstep.core.trees import is_concrete
@@ -84,7 +84,7 @@ def normal_columns(key: Key, size: int, shape: Shape) -> Array:
     With the components first, the innermost loop of compiled code is long however few they are: of ten components the
     numbers are drawn in half the time.
     """
-    return jr.normal(key, (size, math.prod(shape)), float)
+    return random.normal(key, (size, math.prod(shape)))
 
 
 def stretched_rows(scale: Array, columns: Array, shape: Shape) -> Array:

@@ -15,7 +15,17 @@ from lockstep.core.trees import choose, namespace
 from lockstep.core.types import Array, Key, Position, Shape
 from lockstep.proposals.layout import LEAVES, laid_out, require_layout, require_order
 from lockstep.proposals.reflection import reflected
-from lockstep.proposals.scales import as_factor, best_walk, first_of, normal_fit, scale_of, stretch, unstretch
+from lockstep.proposals.scales import (
+    as_factor,
+    best_walk,
+    first_of,
+    normal_columns,
+    normal_fit,
+    scale_of,
+    stretch,
+    stretched_rows,
+    unstretch,
+)
 
 
 @part
@@ -51,8 +61,8 @@ class RandomWalk(Proposal):
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Position:
         require_floating(position, "RandomWalk")
         scale = require_layout(self.scale, position, "scale of RandomWalk", self.order, is_matrix_allowed=True)
-        z = jr.normal(key, (*shape, size(position)), float)
-        return unflatten(stretch(scale, z), position, shape)
+        z = normal_columns(key, size(position), shape)
+        return unflatten(stretched_rows(scale, z, shape), position, shape)
 
     def __call__(self, noise: Position, position: Position) -> tuple[Position, Array]:
         return _add(position, noise), 0.0

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import jax.random as jr
 import numpy as np
 
+from lockstep.core import random
 from lockstep.core.adopt import adopted
 from lockstep.core.arguments import is_number
 from lockstep.core.evaluation import Evaluation
@@ -207,7 +207,7 @@ class Carried(Ratio):
         return self.evaluate.forecaster
 
     def meeting_noise(self, key: Key, shape: Shape = ()) -> Any:
-        return () if self.correlation is None else -jr.exponential(key, shape, float)
+        return () if self.correlation is None else -random.exponential(key, shape)
 
     def coupled_noise(self, noise: Any, meet: Any, memory: Memory, other: Memory) -> tuple[Any, Array]:
         """A normal noise of the second chain that leads to the first's u' as often as the laws of the two overlap.

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from lockstep.core import random
 from lockstep.core.arguments import is_array, shapes
 from lockstep.core.parts import part, set_field
 from lockstep.core.randomization import Randomization
@@ -183,7 +184,7 @@ def tempering(log_density: Any) -> Density:
 
 
 def _standard_normal(key: Key) -> Array:
-    return jax.random.normal(key, (), float)
+    return random.normal(key, ())
 
 
 @part

@@ -9,6 +9,7 @@ import jax
 import jax.random as jr
 import numpy as np
 
+from lockstep.core import random
 from lockstep.core.adopt import adopted
 from lockstep.core.parts import part, set_field
 from lockstep.core.ratio import Decision, Probed, Ratio, is_no_ratio
@@ -86,7 +87,7 @@ class Screened(Ratio):
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> tuple[Array, Any]:
         key_screen, key_base = jr.split(key)
-        return -jr.exponential(key_screen, shape, float), self.base.noise(key_base, position, shape)
+        return -random.exponential(key_screen, shape), self.base.noise(key_base, position, shape)
 
     def init(self, noise: Any, position: Position) -> Surrogate:
         return Surrogate(self.surrogate(position), self.base.init(None if noise is None else noise[1], position))

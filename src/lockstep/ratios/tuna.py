@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 
+from lockstep.core import random
 from lockstep.core.evaluation import Evaluation
 from lockstep.core.parts import part, static
 from lockstep.core.randomization import Randomization
@@ -142,7 +143,7 @@ class Minibatch(Randomization):
         key_gaps, key_rows, key_keeps = jr.split(key, 3)
         shape = (*shape, self.chunk)
         return Arrivals(
-            jr.exponential(key_gaps, shape, float),
+            random.exponential(key_gaps, shape),
             draw_indices(key_rows, self.estimator.rows.size, self.cumulative, shape),
             jr.uniform(key_keeps, shape, float),
         )

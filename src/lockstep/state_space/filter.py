@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
+from lockstep.core import random
 from lockstep.core.arguments import is_number, whole
 from lockstep.core.parts import part, static
 from lockstep.core.trees import is_alike, namespace
@@ -65,7 +66,7 @@ class Filter:
         key_states, key_resampling, key_path = jr.split(key, 3)
         states = draw_rows(self.model.draw, key_states, self.series.length + 1, self.particles)
         shape = (self.series.count, normals_of(self.scheme, self.particles))
-        return FilterNoise(states, jr.normal(key_resampling, shape, float), jr.normal(key_path, (), float))
+        return FilterNoise(states, random.normal(key_resampling, shape), random.normal(key_path, ()))
 
     def generated(self, rng: np.random.Generator) -> FilterNoise:
         """The same for functions that draw from a generator themselves."""

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
+from lockstep.core import random
 from lockstep.core.adopt import adopted
 from lockstep.core.arguments import real_numbers
 from lockstep.core.flat import require_floating, size, unflatten
@@ -115,7 +116,7 @@ def _looked_at(
 
     The log density of independent candidates; NaN if they are not independent.
     """
-    z = jr.normal(key_draws, (DRAWS, len(mean)), float)
+    z = random.normal(key_draws, (DRAWS, len(mean)))
     draws = unflatten(mean + z @ factor.T, start, (DRAWS,))
     noise = proposal.noise(key_noise, jax.tree.map(lambda leaf: leaf[0], draws), (DRAWS,))
     candidates, log_q = jax.vmap(proposal)(noise, draws)

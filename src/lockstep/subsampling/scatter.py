@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import jax.random as jr
 import numpy as np
 
+from lockstep.core import random
 from lockstep.core.flat import flatten, unflatten
 from lockstep.core.precision import canonical, double_precision
 from lockstep.core.types import Array, Key, Position
@@ -36,7 +36,7 @@ class Scattered(NamedTuple):
         """
         with double_precision():
             mode = self.mode
-            normals = jax.vmap(lambda key: jr.normal(key, (len(mode.center),), float))(keys)
+            normals = jax.vmap(lambda key: random.normal(key, (len(mode.center),)))(keys)
             steps = np.asarray(normals) @ mode.factor.T
             places, left = np.tile(mode.center, (len(steps), 1)), np.arange(len(steps))
             for factor in FACTORS:

@@ -9,10 +9,12 @@ import jax
 import jax.random as jr
 import numpy as np
 
+from lockstep.core.random import TRANSFORM
 from lockstep.host.generator import RandomKey
 
 JAX = "random numbers of jax (JAX_DEFAULT_PRNG_IMPL, JAX_THREEFRY_PARTITIONABLE)"
 NUMPY = "random numbers of numpy"
+LOCKSTEP = "normal and exponential numbers of lockstep"
 
 
 def noise_fingerprint() -> dict[str, str]:
@@ -22,4 +24,4 @@ def noise_fingerprint() -> dict[str, str]:
     words = " ".join(f"{word:08x}" for word in np.concatenate(jax.device_get(drawn)).ravel().tolist())
     generator = RandomKey(np.array([1, 2], np.uint32)).generator()
     numbers = " ".join(f"{number:.9f}" for number in (generator.normal(), generator.gamma(2.0), generator.random()))
-    return {JAX: f"{jr.key_impl(key)} {words}", NUMPY: numbers}
+    return {JAX: f"{jr.key_impl(key)} {words}", NUMPY: numbers, LOCKSTEP: TRANSFORM}

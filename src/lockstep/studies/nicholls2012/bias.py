@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
+from lockstep.core import random
 from lockstep.core.estimator import Estimate, Estimator
 from lockstep.core.parts import part
 from lockstep.core.precision import double_precision
@@ -49,11 +50,11 @@ class SampledInverseGamma(Estimator):
         return cls(float(m), log_gamma_quantile(m))
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> tuple[Array, Array]:
-        z = jr.normal(key, shape, float)
+        z = random.normal(key, shape)
         reciprocal = self.m / gamma_from_normal(self.quantile, -z)
 
         def add(i: Array, sums: tuple[Array, Array]) -> tuple[Array, Array]:
-            one = jr.exponential(jr.fold_in(key, i + 1), shape, float)
+            one = random.exponential(jr.fold_in(key, i + 1), shape)
             return sums[0] + one, sums[1] + one**2
 
         zeros = jnp.zeros(shape, float)

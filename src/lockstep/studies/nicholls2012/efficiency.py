@@ -10,10 +10,10 @@ from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
-import jax.random as jr
 import numpy as np
 from jax.tree_util import Partial
 
+from lockstep.core import random
 from lockstep.core.types import Array, Key
 from lockstep.kernels import naive, penalty, pseudo_marginal, standard
 from lockstep.sampling import sample
@@ -31,7 +31,7 @@ def _log_estimate(variance: Array, noise: Array, position: Array) -> Array:
 
 
 def _draw(key: Key) -> Array:
-    return jr.normal(key, (), float)
+    return random.normal(key, ())
 
 
 def kernel_of(algorithm: str, variance: float, proposal: str) -> Any:

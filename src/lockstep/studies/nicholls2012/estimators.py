@@ -16,6 +16,7 @@ import numpy as np
 from numpy.polynomial import chebyshev
 from scipy import special
 
+from lockstep.core import random
 from lockstep.core.estimator import Estimate, Estimator
 from lockstep.core.parts import part
 from lockstep.core.types import Array, Key, Position, Shape
@@ -64,7 +65,7 @@ class InverseGamma(Estimator):
         return cls(float(m), log_gamma_quantile(m))
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> tuple[Array, Array]:
-        z = jr.normal(key, shape, float)
+        z = random.normal(key, shape)
         return z, self.m / gamma_from_normal(self.quantile, -z) - 1
 
     def __call__(self, noise: Any, position: Position, candidate: Position) -> Estimate:
@@ -95,7 +96,7 @@ class NormalScore(Estimator):
         return cls(float(m))
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Array:
-        return jr.normal(key, shape, float) / jnp.sqrt(self.m)
+        return random.normal(key, shape) / jnp.sqrt(self.m)
 
     def __call__(self, noise: Array, position: Position, candidate: Position) -> Estimate:
         return Estimate(difference(position, candidate) + noise, 0.0, 1 / self.m, 0.0, self.m)
@@ -116,8 +117,8 @@ class NormalMean(Estimator):
         return cls(float(m), log_gamma_quantile((m - 1) / 2))
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> tuple[Array, Array]:
-        z = jr.normal(key, shape, float) / jnp.sqrt(self.m)
-        score = jr.normal(jr.fold_in(key, 1), shape, float)
+        z = random.normal(key, shape) / jnp.sqrt(self.m)
+        score = random.normal(jr.fold_in(key, 1), shape)
         return z, 2 * gamma_from_normal(self.quantile, score) / (self.m - 1) / self.m
 
     def __call__(self, noise: Any, position: Position, candidate: Position) -> Estimate:

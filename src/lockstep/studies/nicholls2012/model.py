@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
+from lockstep.core import random
 from lockstep.core.types import Array, Key
 from lockstep.proposals import IndependentNormal, RandomWalk
 
@@ -44,7 +45,7 @@ def draw_target(key: Key) -> Array:
     """An exact draw from the target: a start in equilibrium."""
     key_component, key_normal = jr.split(key)
     component = jr.bernoulli(key_component).astype(int)
-    return jnp.asarray(MEANS)[component] + jnp.asarray(CHOLESKY)[component] @ jr.normal(key_normal, (2,), float)
+    return jnp.asarray(MEANS)[component] + jnp.asarray(CHOLESKY)[component] @ random.normal(key_normal, (2,))
 
 
 def density_of_sum(values: Any) -> np.ndarray:
