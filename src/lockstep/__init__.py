@@ -18,6 +18,7 @@ def _homes() -> dict[str, str]:
 
 
 _HOMES = _homes()
+_OF_MODULES = (__name__, f"{__name__}.core")  # what is public of these are modules
 
 __all__ = sorted(name for name in _HOMES if not name.startswith("_"))
 
@@ -26,7 +27,7 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'lockstep' has no attribute {name!r}")
     home = _HOMES[name]
-    if home == __name__:
+    if home in _OF_MODULES:
         return import_module(f"{home}.{name}")
     globals()[name] = value = getattr(import_module(home), name)
     return value

@@ -12,6 +12,7 @@ from lockstep import (
     surrogates as surrogates,
 )
 from lockstep.advice import advise as advise
+from lockstep.core import random as random
 from lockstep.core.estimator import Estimate as Estimate, Estimator as Estimator
 from lockstep.core.evaluation import Evaluation as Evaluation
 from lockstep.core.kernel import Info as Info, Kernel as Kernel, Noise as Noise, State as State

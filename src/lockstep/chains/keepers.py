@@ -51,9 +51,12 @@ class Collector:
         self.filled += count
 
     def _enlarged(self, like: Output) -> Output:
-        """Arrays with the room that there is to be, which hold what was gathered."""
-        shape = (self.chains, self.room)
-        larger = jax.tree.map(lambda leaf: np.zeros((*shape, *leaf.shape[2:]), leaf.dtype), like)
+        """Arrays with the room that there is to be, which hold what was gathered.
+
+        In memory draws come before chains, as they do in a block: to put them in their place is to copy them.
+        """
+        shape = (self.room, self.chains)
+        larger = jax.tree.map(lambda leaf: np.swapaxes(np.zeros((*shape, *leaf.shape[2:]), leaf.dtype), 0, 1), like)
         if self.output is not None:
             for target, leaf in zip(jax.tree.leaves(larger), jax.tree.leaves(self.output), strict=True):
                 target[:, : self.filled] = leaf[:, : self.filled]

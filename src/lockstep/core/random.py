@@ -5,7 +5,7 @@ compiled code takes four or eight at a time. The law is right to the tails: of 5
 within a quarter turn, so that no normal number lies beyond 8.5.
 
 XLA decides the speed. It would compute words anew for each of their uses, and eight at a time only where nothing wider
-is near; so each stage is a loop of its own over the two halves of what it makes (`_in_halves`), and leaves one array:
+is near; so each stage is a loop of its own over the two halves of what it makes (`_one_by_one`), and leaves one array:
 two numbers that are made together, such as a sine and a cosine, are the two parts of a complex number.
 """
 
@@ -31,7 +31,7 @@ _PARITY = np.uint32(0x1BD11BDA)
 _ONE = np.uint64(0x3FF0000000000000)  # the bits of 1.0: with 52 others below them, of a number from 1 up to 2
 _ROOT_HALF = np.float64(math.sqrt(0.5)).view(np.uint64)
 _MANTISSA = np.uint64(2**52 - 1)
-_ATANH = [1 / (2 * n + 1) for n in range(11)]  # of atanh(s)/s in s², for s up to 0.172
+_ATANH = [1 / (2 * n + 1) for n in range(10)]  # of atanh(s)/s in s², for s up to 0.172
 _SINE = [(-1) ** n / math.factorial(2 * n + 1) for n in range(8)]  # of sin(x)/x in x², for x up to π/4
 _COSINE = [(-1) ** n / math.factorial(2 * n) for n in range(9)]
 
@@ -79,14 +79,11 @@ def _exponential(key: Key, shape: tuple[int, ...]) -> Array:
 @functools.partial(jax.jit, static_argnums=1)
 def _normal(key: Key, shape: tuple[int, ...]) -> Array:
     count = math.prod(shape)
-    pairs = _words(key, (2, -(-count // 4)))  # for radius and angle, in two halves
-
-    def points(half: Array) -> Array:
-        radius, angle = lax.dynamic_index_in_dim(pairs, half, 1, keepdims=False)
-        return _point(radius, angle)
-
-    plane = _in_halves(points, pairs.shape[2:], jnp.complex128).reshape(-1)
-    return jnp.concatenate([plane.real, plane.imag])[:count].reshape(shape)
+    # For radius and angle, of which half are taken at a time.
+    halves = jnp.swapaxes(_words(key, (2, -(-count // 4))), 0, 1)
+    plane = _one_by_one(lambda half: _point(*half), halves).reshape(-1)
+    is_first = lax.broadcasted_iota(jnp.int32, (2, len(plane)), 0) == 0
+    return jnp.where(is_first, plane.real, plane.imag).reshape(-1)[:count].reshape(shape)
 
 
 def _point(radius: Array, angle: Array) -> Array:
@@ -140,10 +137,10 @@ def _words(key: Key, shape: tuple[int, ...]) -> Array:
     counter = lax.iota(jnp.uint32, math.prod(shape))
 
     def half(which: Array) -> Array:
-        words = _threefry(first, second, which.astype(jnp.uint32), counter)
+        words = _threefry(first, second, which, counter)
         return lax.complex(*(lax.bitcast_convert_type(word, jnp.float32) for word in words)).reshape(shape)
 
-    return _in_halves(half, shape, jnp.complex64)
+    return _one_by_one(half, jnp.arange(2, dtype=jnp.uint32))
 
 
 def _joined(words: Array) -> Array:
@@ -166,10 +163,7 @@ def _threefry(first: Array, second: Array, x: Array, y: Array) -> tuple[Array, A
     return x, y
 
 
-def _in_halves(make: Callable[[Array], Array], shape: tuple[int, ...], dtype: Any) -> Array:
-    """What ``make`` makes of 0 and of 1, one after the other: a loop, whose result XLA does not compute twice."""
-
-    def body(half: Array, made: Array) -> Array:
-        return lax.dynamic_update_index_in_dim(made, make(half), half, 0)
-
-    return lax.fori_loop(0, 2, body, jnp.zeros((2, *shape), dtype))
+def _one_by_one(make: Callable[[Any], Array], those: Array) -> Array:
+    """What ``make`` makes of each of two, one after the other: a loop, whose results XLA does not compute twice."""
+    made: Array = lax.map(make, those)
+    return made
