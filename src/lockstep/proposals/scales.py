@@ -81,8 +81,7 @@ def stretch(scale: Array, z: Array) -> Array:
 def normal_columns(key: Key, size: int, shape: Shape) -> Array:
     """Standard normal vectors for all elements of ``shape``, a column each.
 
-    With the components first, the innermost loop of compiled code is long however few they are: of ten components the
-    numbers are drawn in half the time.
+    With the components first, the innermost loop of what is made of them is long, however few they are.
     """
     return random.normal(key, (size, math.prod(shape)))
 

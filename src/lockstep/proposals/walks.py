@@ -8,6 +8,7 @@ import jax
 import jax.random as jr
 import numpy as np
 
+from lockstep.core import random
 from lockstep.core.flat import flatten, require_floating, size, unflatten
 from lockstep.core.parts import part, set_field, static
 from lockstep.core.proposal import Proposal
@@ -15,17 +16,7 @@ from lockstep.core.trees import choose, namespace
 from lockstep.core.types import Array, Key, Position, Shape
 from lockstep.proposals.layout import LEAVES, laid_out, require_layout, require_order
 from lockstep.proposals.reflection import reflected
-from lockstep.proposals.scales import (
-    as_factor,
-    best_walk,
-    first_of,
-    normal_columns,
-    normal_fit,
-    scale_of,
-    stretch,
-    stretched_rows,
-    unstretch,
-)
+from lockstep.proposals.scales import as_factor, best_walk, first_of, normal_fit, scale_of, stretch, unstretch
 
 
 @part
@@ -61,8 +52,8 @@ class RandomWalk(Proposal):
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Position:
         require_floating(position, "RandomWalk")
         scale = require_layout(self.scale, position, "scale of RandomWalk", self.order, is_matrix_allowed=True)
-        z = normal_columns(key, size(position), shape)
-        return unflatten(stretched_rows(scale, z, shape), position, shape)
+        z = random.normal(key, (*shape, size(position)))
+        return unflatten(stretch(scale, z), position, shape)
 
     def __call__(self, noise: Position, position: Position) -> tuple[Position, Array]:
         return _add(position, noise), 0.0

@@ -83,19 +83,30 @@ def good_news(table: Any) -> list[str]:
 
 
 def longest_stays(run: Any) -> list[Stay]:
-    """The longest time in one state, of each chain; of coupled chains, of both."""
+    """The longest time in one state, of each chain in which it may be worth a word; of coupled chains, of both."""
     legs = list(infos(run.info))
     found = []
     for leg in legs[:1] if isinstance(run.info, ShadowedInfo) else legs:
         accepted = np.asarray(leg.is_accepted)
         seen = accepted.reshape(run.chains, run.draws, -1).any(axis=2) if accepted.ndim > 2 else accepted != 0
         has_moved = np.asarray(seen)
-        longest, arrivals = _longest(has_moved)
-        found += [
-            Stay(chain, int(draws), draws / run.draws, not count)
-            for chain, (draws, count) in enumerate(zip(longest, arrivals, strict=True))
-        ]
+        chains = np.flatnonzero(_may_stay_long(has_moved))
+        if len(chains):
+            found += [
+                Stay(int(chain), int(draws), draws / run.draws, not count)
+                for chain, draws, count in zip(chains, *_longest(has_moved[chains]), strict=True)
+            ]
     return found
+
+
+def _may_stay_long(has_moved: np.ndarray) -> np.ndarray:
+    """Of each row, whether it may be without an arrival for `LONG` draws: then it is throughout half as many."""
+    rows, draws = has_moved.shape
+    window = LONG // 2
+    if draws < LONG:
+        return ~has_moved.all(axis=1)
+    windows = has_moved[:, : draws // window * window].reshape(rows, -1, window)
+    return ~windows.any(axis=2).all(axis=1)
 
 
 def _longest(has_moved: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
