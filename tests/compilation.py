@@ -6,7 +6,10 @@ eighth of the time and a single operation in half; one run that was measured the
 not the same bits: of 5,000 arguments in double precision, elementary functions differed by up to 6e-16 of their value,
 an expression of several by 2e-14, and `gammaln` by 8e-12. No test may depend on that. Constants are not folded, which
 may take seconds for a program that runs once, and a program computes on one thread: the session has a worker for each
-processor, and threads that wait for others beside them cost as much as those that work.
+processor, and threads that wait for others beside them cost as much as those that work. Without optimizations it
+depends on the size of a program whether a product and a sum become one operation, which rounds once: the oldest
+instructions that will do have no such operation, and the noise of an update is the same bits in every program, as it
+is in those of users.
 
 Both are read once, when JAX is imported, so a session has one way: tests with the marker ``optimized`` run in a
 session of their own, compiled as the programs of users are, and so do the studies (see the Makefile). Programs that a
@@ -22,6 +25,7 @@ FLAGS = (
     "--xla_cpu_parallel_codegen_split_count=1",
     "--xla_cpu_multi_thread_eigen=false",
     "--xla_disable_hlo_passes=constant_folding",
+    "--xla_cpu_max_isa=AVX",
 )
 
 

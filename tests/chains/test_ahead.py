@@ -171,9 +171,10 @@ def test_updates_are_made_by_the_workers_ahead(threads, tmp_path):
         return -0.5 * float(np.sum(theta**2))
 
     kernel = ls.standard(ls.blackbox(density), ls.RandomWalk(20.0))
-    ls.sample(kernel, np.zeros(2), draws=64, chains=1, seed=1, ahead=3, executor=threads)
+    # Fewer updates than a chain must stand still for to be said to stick.
+    ls.sample(kernel, np.zeros(2), draws=48, chains=1, seed=1, ahead=3, executor=threads)
     assert not (tmp_path / "here").exists()
-    assert len((tmp_path / "ahead").read_text()) >= 1 + 64
+    assert len((tmp_path / "ahead").read_text()) >= 1 + 48
 
 
 def test_an_exception_that_is_not_taken_stops_nothing(threads):

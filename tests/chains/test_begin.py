@@ -78,7 +78,7 @@ def test_steps_have_the_directions_of_the_posterior():
     """Twice L z, with L L^T the covariance and z the normal numbers of the chain's key, to the last digits."""
     scattered, keys = correlated(height=40.0), jr.split(jr.key(5), 6)
     with double_precision():
-        normals = np.stack([np.asarray(jr.normal(key, (3,), float)) for key in keys])
+        normals = np.stack([np.asarray(ls.random.normal(key, (3,))) for key in keys])
     steps = scattered.draw(keys) - scattered.mode.center
     np.testing.assert_allclose(steps, 2 * normals @ np.linalg.cholesky(np.linalg.inv(PRECISION)).T, rtol=1e-6)
     distances = scattered.distances(scattered.mode.center + steps)

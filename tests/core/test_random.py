@@ -118,13 +118,26 @@ def test_points_have_no_direction():
 
 @pytest.mark.parametrize("draw", [random.normal, random.exponential])
 def test_any_shape_and_any_batch(draw):
-    keys = jr.split(jr.key(4), 5)
     for shape in ((), (0,), (1,), (3, 0), (2,), (7,), (3, 5)):
-        assert draw(keys[0], shape).shape == shape
-    together = jax.vmap(lambda key: draw(key, (3, 5)))(keys)
-    for key, numbers in zip(keys, together, strict=True):
-        np.testing.assert_allclose(draw(key, (3, 5)), numbers, rtol=1e-14)
-    assert len(np.unique(together)) == together.size
+        assert draw(jr.key(4), shape).shape == shape
+    require_same_bits(draw)
+
+
+@pytest.mark.optimized
+@pytest.mark.parametrize("draw", [random.normal, random.exponential])
+def test_the_same_bits_in_every_program(draw):
+    require_same_bits(draw)
+
+
+def require_same_bits(draw) -> None:
+    """The same numbers alone and in batches of any size, which are other programs."""
+    for count in (7, 64, 100):
+        keys = jr.split(jr.key(4), (2, 5))
+        one = jax.jit(lambda key, count=count: draw(key, (count,)))
+        alone = np.array([[one(key) for key in row] for row in keys])
+        assert np.array_equal(jax.jit(jax.vmap(jax.vmap(one)))(keys), alone)
+        assert np.array_equal(jax.jit(jax.vmap(one))(keys[0]), alone[0])
+        assert len(np.unique(alone)) == alone.size
 
 
 def test_other_generators_and_other_precisions_are_jax_s():
