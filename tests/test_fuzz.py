@@ -310,6 +310,8 @@ class Later(NamedTuple):
 
 
 QUICK |= {
+    ls.random.normal: {"key": jr.key(0), "shape": (3,)},
+    ls.random.exponential: {"key": jr.key(0), "shape": (3,)},
     ls.interval: {"lower": 0.0, "upper": 1.0},
     ls.simplex: {"size": 3},
     ls.ordered: {"size": 2},

@@ -43,7 +43,7 @@ def noisy(noise, position, candidate):
 
 
 def vector(noise, position, candidate):
-    return noise**2 + 0.3 * position[0]
+    return noise**2 + 0.3 * position[0] ** 2  # whose average stays away from 0, where `combine` has no derivative
 
 
 def combine(average, position, candidate):
@@ -327,8 +327,9 @@ def failing(theta):
 @pytest.mark.parametrize("is_batched", [False, True])
 def test_an_exception_arrives_as_itself_with_its_traceback(is_batched):
     kernel = ls.standard(ls.blackbox(failing, batched=is_batched), ls.RandomWalk(5.0))
+    starts = ls.Starts(np.array([[0.0, 0.0], [-1e3, -1e3]]))  # the second chain stays far from where it fails
     with pytest.raises(Mine, match="broken simulator") as caught:
-        ls.sample(kernel, np.zeros(2), draws=50, chains=2, seed=0)
+        ls.sample(kernel, starts, draws=50, chains=2, seed=0)
     assert str(caught.value) == "broken simulator"
     line = inspect.getsourcelines(failing)[1] + 2
     frames = traceback.extract_tb(caught.value.__traceback__)

@@ -22,8 +22,13 @@ import jax.random as jr
 import numpy as np
 from jax import lax
 
+from lockstep.core.arguments import whole
+from lockstep.core.trees import is_key
 from lockstep.core.types import Array, Key, Shape
 
+__all__ = ["exponential", "normal"]
+
+THREEFRY = ("threefry2x32", "fry")
 TRANSFORM = "Box-Muller on words of Threefry"  # recorded with a run: another one makes other draws
 
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
@@ -49,25 +54,28 @@ def normal(key: Key, shape: Shape = ()) -> Array:
     >>> ls.random.normal(jax.random.key(0), (3, 2)).shape
     (3, 2)
     """
-    if not _has_words(key):
-        return jr.normal(key, shape, float)
-    return _normal(key, _checked(shape))
+    shape = _checked(shape)
+    return _normal(key, shape) if _has_words(key) else jr.normal(key, shape, float)
 
 
 def exponential(key: Key, shape: Shape = ()) -> Array:
     """Standard exponential numbers: as `jax.random.exponential`, in a third of its time on a processor."""
-    if not _has_words(key):
-        return jr.exponential(key, shape, float)
-    return _exponential(key, _checked(shape))
+    shape = _checked(shape)
+    return _exponential(key, shape) if _has_words(key) else jr.exponential(key, shape, float)
 
 
 def _checked(shape: Shape) -> tuple[int, ...]:
-    return tuple(int(extent) for extent in shape)
+    if not isinstance(shape, (tuple, list)):
+        raise TypeError(f"shape is {shape!r}; give a tuple of whole numbers, such as (3, 2)")
+    return tuple(whole(extent, "shape", 0) for extent in shape)
 
 
 def _has_words(key: Key) -> bool:
-    """Whether these are keys of Threefry, in a scope of double precision; of others JAX makes its own numbers."""
-    return jnp.result_type(float) == np.float64 and str(jr.key_impl(key)) in ("threefry2x32", "fry")
+    """Whether this is a key of Threefry, in a scope of double precision; of others JAX makes its own numbers."""
+    is_raw = isinstance(key, (jax.Array, np.ndarray)) and key.dtype == np.uint32 and key.ndim == 1
+    if not (is_raw or (is_key(key) and key.ndim == 0)):
+        raise TypeError(f"key is {key!r}; give one key, such as jax.random.key(0)")
+    return jnp.result_type(float) == np.float64 and jr.key_impl(key) in THREEFRY
 
 
 @functools.partial(jax.jit, static_argnums=1)
