@@ -104,9 +104,9 @@ def _may_stay_long(has_moved: np.ndarray) -> np.ndarray:
     rows, draws = has_moved.shape
     window = LONG // 2
     if draws < LONG:
-        return ~has_moved.all(axis=1)
+        return np.logical_not(np.all(has_moved, axis=1))
     windows = has_moved[:, : draws // window * window].reshape(rows, -1, window)
-    return ~windows.any(axis=2).all(axis=1)
+    return np.logical_not(np.all(np.any(windows, axis=2), axis=1))
 
 
 def _longest(has_moved: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
