@@ -60,8 +60,10 @@ def sampled(name: str, kernel, initial) -> Builder:
 
 
 def take_a_core(cores) -> None:
-    """Let a worker compute on one processor alone, each on another."""
-    os.sched_setaffinity(0, {cores.get()})
+    """Let a worker compute on one processor alone, each on another, with the threads that JAX has started already."""
+    core = cores.get()
+    for thread in os.listdir("/proc/self/task"):
+        os.sched_setaffinity(int(thread), {core})
 
 
 def many(workers: int, kernel, begin, pairs: int = MANY, is_pinned: bool = False) -> Builder:

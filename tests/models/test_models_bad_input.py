@@ -26,6 +26,11 @@ def with_entry(value, at=(0, 1)):
 
 BAD = {
     "self-loop of a graph": (lambda: ERGM(["edges"], LOOP), ValueError, "self-loop at node 1"),
+    "self-loop of a graph with names": (
+        lambda: ERGM(["edges"], networkx.relabel_nodes(LOOP, "node {}".format)),
+        ValueError,
+        "self-loop at node 'node 1'",
+    ),
     "self-loop of a matrix": (lambda: ERGM(["edges"], with_entry(1, (2, 2))), ValueError, "self-loop at node 2"),
     "missing entry": (lambda: ERGM(["edges"], RING).statistic(with_entry(np.nan)), ValueError, "missing entries"),
     "half a missing tie": (lambda: ERGM(["edges"], with_entry(np.nan), directed=False), ValueError, "not symmetric"),

@@ -34,6 +34,10 @@ class MissingTies:
     def __init__(self, data: np.ndarray, pairs: np.ndarray, is_directed: bool) -> None:
         self.data, self.pairs, self.is_directed = np.nan_to_num(data).astype(np.int8), pairs, is_directed
 
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{i}–{j}" for i, j in self.pairs[:5]) + (", …" if len(self.pairs) > 5 else "")
+        return f"MissingTies({len(self.pairs)} pairs: {shown})"
+
     def completed(self, missing: Any) -> Array:
         """The graph with these in place of its missing ties."""
         i, j = self.pairs.T

@@ -237,9 +237,11 @@ def _matrix(graph: Any) -> np.ndarray:
 
 def adjacency(graph: Any, is_directed: bool, is_missing_allowed: bool = False) -> np.ndarray:
     """The adjacency matrix of a graph, refused if there are self-loops or entries others than 0 and 1 (or NaN)."""
+    labels = None
     if is_networkx(graph):
         import networkx
 
+        labels = list(graph)
         if graph.is_multigraph():
             raise ValueError("graph is a multigraph; its edges must be single: networkx.Graph(graph)")
         if graph.is_directed() != is_directed:
@@ -261,7 +263,8 @@ def adjacency(graph: Any, is_directed: bool, is_missing_allowed: bool = False) -
     if np.any(is_missing) and not is_missing_allowed:
         raise ValueError("graph has missing entries; it must be complete here")
     if np.any(np.diag(matrix)):
-        node = int(np.flatnonzero(np.diag(matrix))[0])
+        number = int(np.flatnonzero(np.diag(matrix))[0])
+        node = repr(labels[number]) if labels else number
         raise ValueError(f"graph has a self-loop at node {node}; remove it: an edge joins two nodes here")
     if not is_directed and not np.array_equal(matrix, matrix.T, equal_nan=matrix.dtype.kind == "f"):
         raise ValueError("graph is not symmetric, but the model is undirected; take directed=True, or symmetrize it")
