@@ -2,6 +2,9 @@
 
 PATHS = "state_space/test_particle_gibbs.py::test_paths_keep_their_posterior[0]"
 JOINT = "state_space/test_particle_gibbs.py::test_parameters_are_moved_for_the_joint_density"
+TIMED = (
+    "state_space/test_particle_gibbs.py::test_the_density_of_parameters_knows_the_times_and_the_support_of_the_prior"
+)
 ANCESTORS = "state_space/test_particle_marginal.py::test_ancestors"
 ORDERED = "state_space/test_particle_marginal.py::test_multinomial_positions_are_uniform_numbers_in_order"
 CURVE = "state_space/test_particle_marginal.py::test_a_hilbert_curve_visits_neighbours"
@@ -35,6 +38,8 @@ FAULTS = {
         ("density += jnp.sum(_at_times(model.log_transition", "density -= jnp.sum(_at_times(model.log_transition"),
         ("leaf[jnp.asarray(plan.times)], path)", "leaf[jnp.asarray(plan.times) - 1], path)"),
         ("jnp.where(plan.is_missing, 0.0, seen)", "jnp.where(plan.is_missing, seen, 0.0)"),
+    ],
+    ("state_space/particle_gibbs.py", TIMED): [
         ("times = jnp.arange(1, plan.length + 1)", "times = jnp.arange(plan.length)"),
         ("return jnp.where(total == -np.inf, -np.inf, total", "return jnp.where(total == -np.inf, 0.0, total"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 
 import jax
@@ -166,6 +167,17 @@ def test_parameters_are_moved_for_the_joint_density():
             assert np.allclose(
                 found, [posterior(theta)[path] * np.exp(log_prior(theta)) for theta in (0, 1)], rtol=1e-12
             )
+
+
+def test_the_density_of_parameters_knows_the_times_and_the_support_of_the_prior():
+    """Transitions to times 1 and 2 have densities of their own here; where the prior is 0, nothing else counts."""
+    timed = dataclasses.replace(MODEL, log_transition=lambda theta, x, old, t: log_transition(theta, x, old, t) - t**2)
+    inside = lambda theta: jnp.where(theta == 0, 0.0, -jnp.inf)  # noqa: E731
+    path = int(np.argmax(posterior(0)))
+    with double_precision():
+        kernel = ls.particle_gibbs(inside, timed, DATA, ls.Finite(np.full((2, 2), 0.5)), particles=2)
+        found = [float(_conditional(kernel, PATHS[path])(jnp.asarray(theta))) for theta in (0, 1)]
+    assert found == [pytest.approx(np.log(posterior(0)[path]) - 5, rel=1e-12), -np.inf]
 
 
 def _conditional(kernel, path):
