@@ -67,7 +67,7 @@ FAULTS = {
         ("        if self.outer is not None and self.outer.is_wanted:\n            return True\n", ""),
     ],
     ("chains/groups.py", f"{STOPPING}::test_groups_in_this_process_stop_at_once"): [
-        ("run_chains(one, False, one.directory is None, stop)", "run_chains(one, False, one.directory is None)"),
+        ("run_and_keep(one, stop)", "run_and_keep(one, None)"),
     ],
     ("engine/pace.py", f"{STOPPING}::test_compiled_blocks_begin_with_one_step"): [
         ("FIRST_STEPS = 1", "FIRST_STEPS = 64"),
