@@ -67,8 +67,8 @@ def exact():
 
 def main() -> None:
     walk = ls.RandomWalk({"log_step": 0.7, "log_noise": 0.12})
-    kernel = ls.particle_marginal(log_prior, MODEL, FLOW, walk, particles=200, paths=True)
-    run = ls.sample(kernel, {"log_step": 3.5, "log_noise": 4.8}, draws=1500, chains=4, seed=1, warmup=200)
+    kernel = ls.particle_marginal(log_prior, MODEL, FLOW, walk, particles=400, paths=True)
+    run = ls.sample(kernel, {"log_step": 3.5, "log_noise": 4.8}, draws=3000, chains=4, seed=1, warmup=200)
     print(run.summary())
     means, spreads = exact()
     for name in means:
@@ -89,11 +89,12 @@ def main() -> None:
     densities = np.exp(
         kalman(grid[:, None], noise) - 0.5 * (grid[:, None] - 3.5) ** 2 - 0.5 * ((noise - 4.8) / 0.5) ** 2 + 640
     ).sum(axis=1)
-    axes[1].hist(run.positions["log_step"].ravel(), bins=60, density=True, color=figures.BLUE, alpha=0.4, label="run")
+    axes[1].hist(run.positions["log_step"].ravel(), bins=30, density=True, color=figures.BLUE, alpha=0.4, label="run")
     scale = densities.sum() * (grid[1] - grid[0])
     axes[1].plot(grid, densities / scale, color=figures.BLACK, linewidth=1.5, label="Kalman, exact")
     axes[1].set(xlabel="log of the level's step", ylabel="density", xlim=(1.0, 5.5))
-    axes[1].legend(frameon=False, fontsize=9)
+    axes[1].set(ylim=(0, 1.45))  # room for the legend
+    axes[1].legend(frameon=False, fontsize=9, loc="upper left")
     figures.save(figure, "nile")
 
 

@@ -671,15 +671,6 @@ FAULTS = {
     ("state_space/filtered.py", "state_space/test_linear.py::test_filtered_means_and_quantiles"): [
         ("sums >= level * sums[-1:]", "sums >= (1 - level) * sums[-1:]"),
     ],
-    ("models/leaps.py", "models/test_leaps.py::test_binomial[20-0.5]"): [
-        ("odds * (n - x) / (x + 1)", "odds * (n - x + 1) / (x + 1)"),
-        ("x / (odds * (n - x + 1))", "x / (odds * (n - x))"),
-        ("rest = rest - down", "rest = rest + 0 * down"),
-    ],
-    ("models/leaps.py", "models/test_leaps.py::test_poisson[40.5]"): [
-        ("lambda x: mean / (x + 1)", "lambda x: mean / (x + 2)"),
-        ("- mean - log_factorial(mode)", "- mean - log_factorial(mode + 1)"),
-    ],
     ("ratios/bound_check.py", "subsampling/test_bound_check.py::test_every_row_is_watched_with_the_same_probability"): [
         ("process.first.keeps[0] * size", "process.first.keeps[-1] * size"),
         ("jnp.clip((process.first.keeps[0] * size).astype(np.int32), 0, size - 1)", "process.first.rows[0]"),

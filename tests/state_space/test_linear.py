@@ -106,7 +106,7 @@ def spreads_of_ratio(made, correlations, count=100):
 
 KERNELS = {
     "marginal": lambda: ls.particle_marginal(
-        log_prior, model(), DATA, ls.RandomWalk({"phi": 0.1, "log_sigma": 0.4}), 150
+        log_prior, model(), DATA, ls.RandomWalk({"phi": 0.1, "log_sigma": 0.4}), 400
     ),
     "correlated": lambda: ls.particle_marginal(
         log_prior, model(), DATA, ls.RandomWalk({"phi": 0.1, "log_sigma": 0.4}), 50, correlation=0.98
@@ -124,13 +124,14 @@ KERNELS = {
 @pytest.mark.study
 @pytest.mark.parametrize("kind", KERNELS)
 def test_posterior_is_that_of_kalman(kind):
-    run = ls.sample(KERNELS[kind](), THETA, draws=10_000, chains=8, seed=5, warmup=500)
+    run = ls.sample(KERNELS[kind](), THETA, draws=4_000, chains=8, seed=5, warmup=500)
     table = run.summary().table
     for name, (mean, spread) in grid_posterior(DATA).items():
         row = table.loc[name]
-        assert abs(row["mean"] - mean) < 3 * row["mcse_mean"], (name, row["mean"], mean, row["mcse_mean"])
-        error = row["mcse_sd"] if "mcse_sd" in row else spread / np.sqrt(row["ess_bulk"] / 2)
-        assert abs(row["sd"] - spread) < 4 * error, (name, row["sd"], spread)
+        print(f"{kind}: {name} {row['mean']:.4f} ± {row['mcse_mean']:.4f}, exact {mean:.4f}")
+        print(f"{kind}: sd of {name} {row['sd']:.4f} ± {row['mcse_sd']:.4f}, exact {spread:.4f}")
+        assert abs(row["mean"] - mean) < 3 * row["mcse_mean"]
+        assert abs(row["sd"] - spread) < 3 * row["mcse_sd"]
 
 
 def test_estimates_in_a_kernel_are_those_of_the_filter():

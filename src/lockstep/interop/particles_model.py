@@ -13,15 +13,17 @@ import numpy as np
 from lockstep.core.arguments import shapes
 from lockstep.core.precision import double_precision
 from lockstep.host.black_box import blackbox
+from lockstep.interop.numpy_tracing import Stand, plain
 from lockstep.state_space.model import StateSpace
 
 
 def particles(model: Any, data: Any, theta: dict[str, Any] | None = None) -> StateSpace:
     """Take a state-space model of the package `particles`, for `ls.particle_marginal`.
 
-    If all of its laws are ``distributions.Normal`` whose means and scales JAX can compute, it is compiled. Else its
-    functions are black boxes that are called for all particles at once. `particles` draws from NumPy's global state: it
-    is seeded from the kernel's generator at each step, so that runs can be repeated, resumed and coupled.
+    If all of its laws are ``distributions.Normal`` it is compiled: NumPy's functions in its methods are traced as those
+    of JAX, unless a method decides by a value (``if t == 0``). Else its functions are black boxes that are called for
+    all particles at once. `particles` draws from NumPy's global state: it is seeded from the kernel's generator at each
+    step, so that runs can be repeated, resumed and coupled. ``model.is_boxed`` tells which it is.
 
     Parameters
     ----------
@@ -29,9 +31,10 @@ def particles(model: Any, data: Any, theta: dict[str, Any] | None = None) -> Sta
         A subclass of ``particles.state_space_models.StateSpaceModel`` with PX0, PX and PY, where PY does not look at
         the state before (it is given None).
     data
-        The data that it is for.
+        The data that it is for, a row for each time.
     theta
-        Parameters by name, such as those at which a run begins; its ``default_params`` if left out.
+        Parameters by name at which the model is tried, such as those at which a run begins; its ``default_params`` if
+        left out.
 
     Returns
     -------
@@ -59,76 +62,65 @@ def particles(model: Any, data: Any, theta: dict[str, Any] | None = None) -> Sta
 
     if not (isinstance(model, type) and issubclass(model, StateSpaceModel)):
         raise TypeError(f"model is {model!r}; it must be a class of particles.state_space_models.StateSpaceModel")
-    defaults: Any = model
-    example = theta if theta is not None else (defaults.default_params or {})
     rows = np.asarray(data)
     if not rows.ndim or not len(rows):
         raise ValueError(f"data is {shapes(data)}; it must have a leading axis over the observations")
+    defaults = getattr(model, "default_params", None) or {}
+    example = {name: np.asarray(value)[()] for name, value in (defaults if theta is None else theta).items()}
+    called = _called(model)
+    expected = _tried(called, model, example, rows[0])
     compiled = _normal(model)
-    return compiled if _is_compiled(compiled, example, rows[0]) else _called(model)
+    return compiled if _is_compiled(compiled, example, rows[0], *expected) else called
 
 
-def _is_compiled(model: StateSpace, theta: dict[str, Any], y: Any) -> bool:
-    """Whether all laws of a model are normal, and JAX can compute them."""
+def _tried(model: StateSpace, origin: type, theta: dict[str, Any], y: Any) -> tuple[Any, Any]:
+    """Two states and their log densities of an observation, by the model's own functions."""
+    rng = np.random.default_rng(0)
+    try:
+        states = model.transition(rng, model.initial(rng, theta, 2), theta, 1)
+        return states, model.log_observation(theta, states, y, 1)
+    except Exception as error:
+        raise TypeError(
+            f"{origin.__name__} cannot be used at theta = {theta}: {type(error).__name__}, {error}. PX0(), PX(t, xp) "
+            f"and PY(t, None, x) must work for arrays of states, with all parameters in theta or in default_params"
+        ) from error
 
-    def run(theta: Any, key: Any) -> Any:
-        noise = model.draw(key, 2)
-        states = model.transition(noise, model.initial(noise, theta), theta, 1)
-        return model.log_observation(theta, states, jnp.asarray(y), 1)
 
+def _is_compiled(model: StateSpace, theta: dict[str, Any], y: Any, states: Any, expected: Any) -> bool:
+    """Whether all laws of a model are normal, and JAX computes what the model computes."""
     with double_precision():
         try:
-            jax.eval_shape(run, jax.tree.map(jnp.asarray, theta), jr.key(0))
-        except (TypeError, ValueError, AttributeError):  # NumPy's functions of what is being traced, or another law
+            model.transition(model.draw(jr.key(0), 2), model.initial(model.draw(jr.key(0), 2), theta), theta, 1)
+            jitted = jax.jit(lambda theta, states, y: model.log_observation(theta, states, y, jnp.asarray(1)))
+            jax.eval_shape(model.transition, *jax.tree.map(jnp.asarray, (states, states, theta, 1)))
+            return bool(np.allclose(jitted(theta, states, y), expected, rtol=1e-9, equal_nan=True))
+        except (TypeError, ValueError, AttributeError):  # what cannot be traced, or another law
             return False
-    return True
 
 
 def _normal(model: Any) -> StateSpace:
     """The model with normal laws, in JAX."""
 
-    def law(found: Any) -> Any:
+    def law(name: str, theta: Any, *arguments: Any) -> tuple[Any, Any]:
         from particles.distributions import Normal
 
+        stands = {key: Stand(value) for key, value in theta.items()}
+        found = getattr(model(**stands), name)(*[None if one is None else Stand(one) for one in arguments])
         if type(found) is not Normal:
             raise TypeError(f"{found!r} is no normal law")
-        return found
+        return plain(found.loc), plain(found.scale)
 
-    def initial(z: Any, theta: Any) -> Any:
-        found = law(model(**theta).PX0())
-        return found.loc + found.scale * z
-
-    def transition(z: Any, x: Any, theta: Any, t: Any) -> Any:
-        found = law(model(**theta).PX(t, x))
-        return found.loc + found.scale * z
-
-    def log_observation(theta: Any, x: Any, y: Any, t: Any) -> Any:
-        found = law(model(**theta).PY(t, None, x))
-        return jst.norm.logpdf(y, found.loc, found.scale)
-
-    def log_initial(theta: Any, x: Any) -> Any:
-        found = law(model(**theta).PX0())
-        return jst.norm.logpdf(x, found.loc, found.scale)
-
-    def log_transition(theta: Any, x: Any, previous: Any, t: Any) -> Any:
-        found = law(model(**theta).PX(t, previous))
-        return jst.norm.logpdf(x, found.loc, found.scale)
-
-    def observe(key: Any, x: Any, theta: Any, t: Any) -> Any:
-        found = law(model(**theta).PY(t, None, x))
-        return found.loc + found.scale * jr.normal(key)
-
-    def draw(key: Any, count: int) -> Any:
-        return jr.normal(key, (count,))
+    def drawn(z: Any, loc: Any, scale: Any) -> Any:
+        return loc + scale * z
 
     return StateSpace(
-        initial,
-        transition,
-        log_observation,
-        draw,
-        observe,
-        log_initial=log_initial,
-        log_transition=log_transition,
+        initial=lambda z, theta: drawn(z, *law("PX0", theta)),
+        transition=lambda z, x, theta, t: drawn(z, *law("PX", theta, t, x)),
+        log_observation=lambda theta, x, y, t: jst.norm.logpdf(y, *law("PY", theta, t, None, x)),
+        draw=lambda key, count: jr.normal(key, (count,)),
+        observe=lambda key, x, theta, t: drawn(jr.normal(key), *law("PY", theta, t, None, x)),
+        log_initial=lambda theta, x: jst.norm.logpdf(x, *law("PX0", theta)),
+        log_transition=lambda theta, x, previous, t: jst.norm.logpdf(x, *law("PX", theta, t, previous)),
     )
 
 

@@ -21,8 +21,12 @@ def log_factorial(count: Array) -> Array:
     """
     count = jnp.asarray(count, float)
     n = jnp.maximum(count, len(TABLE) - 1.0)
-    squared = n * n
-    rest = (1 / 12 - (1 / 360 - 1 / (1260 * squared)) / squared) / n
-    large = (n + 0.5) * jnp.log(n) - n + HALF_LOG + rest
+    large = (n + 0.5) * jnp.log(n) - n + HALF_LOG + stirling_rest(n)
     small = jnp.asarray(TABLE, count.dtype)[jnp.clip(count, 0, len(TABLE) - 1).astype(np.int32)]
     return jnp.where(count < len(TABLE), small, large)
+
+
+def stirling_rest(n: Array) -> Array:
+    """``log n! - (n + 1/2) log n + n - log(2π)/2`` of numbers beyond the table, to rounding."""
+    squared = n * n
+    return (1 / 12 - (1 / 360 - 1 / (1260 * squared)) / squared) / n

@@ -1,8 +1,9 @@
 """Binomial and Poisson numbers from uniform ones, for leaps of epidemics and populations, in compiled loops.
 
 `jax.random.binomial` draws by rejection, with new bits for all particles in every round. Here one uniform number, which
-is noise like any other, is inverted: outcomes are searched from the mode outwards, all particles at once. Exact to
-rounding; it takes a few steps for each standard deviation.
+is noise like any other, is inverted, exactly to rounding, for all particles at once. Outcomes are counted from 0 where
+means are small. For large means Poisson quantiles have an expansion; binomial outcomes are searched from the mode
+outwards, a few steps for each standard deviation.
 """
 
 from __future__ import annotations
@@ -14,10 +15,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from lockstep.core.types import Array
+from lockstep.models.counting import counted, where_any
+from lockstep.models.factorials import log_factorial
+from lockstep.models.poisson_quantile import LARGE, guessed, settled
 
 __all__ = ["binomial", "poisson"]
 
-_TABLE = np.cumsum(np.log(np.maximum(np.arange(16), 1)))  # log k! for small k
+SMALL = 150.0  # a binomial mean below which outcomes are counted from 0
 
 
 def binomial(uniform: Array, count: Any, probability: Any) -> Array:
@@ -44,20 +48,13 @@ def binomial(uniform: Array, count: Any, probability: Any) -> Array:
     >>> numbers.shape
     (5,)
     """
-    n, p = jnp.asarray(count, float), jnp.asarray(probability, float)
+    u, n, p = jnp.broadcast_arrays(*(jnp.asarray(value, float) for value in (uniform, count, probability)))
     is_law = (p >= 0) & (p <= 1) & (n >= 0)
-    mode = jnp.clip(jnp.floor((n + 1) * p), 0, n)
-    log_density = log_factorial(n) - log_factorial(mode) - log_factorial(n - mode)
-    log_density += jax.scipy.special.xlogy(mode, p) + jax.scipy.special.xlog1py(n - mode, -p)
-    odds = p / (1 - p)
-    found = _searched(
-        jnp.asarray(uniform, float),
-        mode,
-        jnp.where(is_law, jnp.exp(log_density), jnp.nan),
-        lambda x: odds * (n - x) / (x + 1),
-        lambda x: x / (odds * (n - x + 1)),
+    is_small = is_law & (n * jnp.minimum(p, 1 - p) < SMALL)
+    found = where_any(is_small, lambda flags: _counted(u, n, jnp.where(flags, p, 0.0)), -jnp.ones_like(u))
+    return _whole(
+        where_any(is_law & ~is_small, lambda flags: _from_the_mode(u, jnp.where(flags, n, 0.0), p), found), count
     )
-    return _whole(found, count)
 
 
 def poisson(uniform: Array, mean: Any) -> Array:
@@ -81,27 +78,36 @@ def poisson(uniform: Array, mean: Any) -> Array:
     >>> ls.models.leaps.poisson(jr.uniform(jr.key(1), (5,)), 3.5).shape
     (5,)
     """
-    mean = jnp.asarray(mean, float)
-    mode = jnp.floor(mean)
-    log_density = jax.scipy.special.xlogy(mode, mean) - mean - log_factorial(mode)
-    found = _searched(
-        jnp.asarray(uniform, float),
-        mode,
-        jnp.where((mean >= 0) & (mean < np.inf), jnp.exp(log_density), jnp.nan),
-        lambda x: mean / (x + 1),
-        lambda x: x / mean,
+    u, mean = jnp.broadcast_arrays(jnp.asarray(uniform, float), jnp.asarray(mean, float))
+    is_small, is_large = (mean >= 0) & (mean < LARGE), (mean >= LARGE) & (mean < np.inf)
+    found = where_any(is_small, lambda flags: _few(u, jnp.where(flags, mean, 0.0)), -jnp.ones_like(u))
+    found, is_doubtful = where_any(
+        is_large, lambda flags: guessed(u, jnp.where(flags, mean, LARGE)), (found, jnp.zeros_like(is_large))
     )
-    return _whole(found, 0)
+    return _whole(where_any(is_doubtful, lambda flags: settled(u, mean, found, flags), found), 0)
 
 
-def log_factorial(k: Array) -> Array:
-    """Log k! of whole numbers: a table, or Stirling's series, which is exact to rounding from 16."""
-    large = jnp.maximum(k, 16.0)
-    inverse = 1 / large
-    square = inverse * inverse
-    series = inverse * (1 / 12 - square * (1 / 360 - square * (1 / 1260 - square * (1 / 1680 - square / 1188))))
-    stirling = (large + 0.5) * jnp.log(large) - large + 0.5 * np.log(2 * np.pi) + series
-    return jnp.where(k < 16, jnp.asarray(_TABLE)[jnp.clip(k, 0, 15).astype(int)], stirling)
+def _few(uniform: Array, mean: Array) -> Array:
+    return counted(uniform, jnp.exp(-mean), lambda k: mean)
+
+
+def _counted(uniform: Array, n: Array, p: Array) -> Array:
+    """Binomial numbers with few successes or few failures, whichever are fewer."""
+    is_few = p <= 0.5
+    fewer = jnp.where(is_few, p, 1 - p)
+    odds = fewer / (1 - fewer)
+    found = counted(uniform, jnp.exp(n * jnp.log1p(-fewer)), lambda k: odds * (n - k))
+    return jnp.where(is_few, found, n - found)
+
+
+def _from_the_mode(uniform: Array, n: Array, p: Array) -> Array:
+    mode = jnp.floor((n + 1) * p)
+    log_density = log_factorial(n) - log_factorial(mode) - log_factorial(n - mode)
+    log_density += mode * jnp.log(p) + (n - mode) * jnp.log1p(-p)
+    odds = p / (1 - p)
+    return _searched(
+        uniform, mode, jnp.exp(log_density), lambda x: odds * (n - x) / (x + 1), lambda x: x / (odds * (n - x + 1))
+    )
 
 
 def _searched(uniform: Array, mode: Array, density: Array, above: Any, below: Any) -> Array:
@@ -109,25 +115,24 @@ def _searched(uniform: Array, mode: Array, density: Array, above: Any, below: An
 
     ``above(x)`` and ``below(x)`` are the ratios of the densities at x + 1 and x - 1 to that at x.
     """
-    uniform, mode, density = jnp.broadcast_arrays(uniform, mode, density)
     rest = uniform - density
-    found = jnp.where(density > 0, mode, -1.0)
-    is_done = (rest < 0) | ~(density > 0)
+    is_done = rest < 0
 
     def search(carry: Any) -> Any:
         rest, high, low, up, down, found, is_done = carry
-        up, high = up * above(high), high + 1
-        rest = rest - up
-        is_here = ~is_done & (rest < 0)
-        found, is_done = jnp.where(is_here, high, found), is_done | is_here
-        down, low = down * below(low), low - 1
-        down = jnp.where(low < 0, 0.0, down)
-        rest = rest - down
-        is_here = ~is_done & (rest < 0)
+        for _ in range(4):  # at once
+            up, high = up * above(high), high + 1
+            rest = rest - up
+            is_here = ~is_done & (rest < 0)
+            found, is_done = jnp.where(is_here, high, found), is_done | is_here
+            down, low = jnp.where(low > 0, down * below(low), 0.0), low - 1
+            rest = rest - down
+            is_here = ~is_done & (rest < 0)
+            found, is_done = jnp.where(is_here, low, found), is_done | is_here
         # What is left beyond the last outcome is rounding: the mode stands for it.
-        return rest, high, low, up, down, jnp.where(is_here, low, found), is_done | is_here | ~(up + down > 0)
+        return rest, high, low, up, down, found, is_done | ~(up + down > 0)
 
-    carry = (rest, mode, mode, density, density, found, is_done)
+    carry = (rest, mode, mode, density, density, mode, is_done)
     return jax.lax.while_loop(lambda carry: ~jnp.all(carry[-1]), search, carry)[5]
 
 
