@@ -96,5 +96,5 @@ def _kinds(states: Any) -> str:
 
 
 def _at(time: Any) -> str:
-    """Where a value was returned: compiled code does not know."""
-    return "" if isinstance(time, jax.core.Tracer) else f" at time {int(time)}"
+    """Where a value was returned; what compiled code returns has one shape at all times."""
+    return " at every time" if isinstance(time, jax.core.Tracer) else f" at time {int(time)}"
