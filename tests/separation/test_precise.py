@@ -31,12 +31,12 @@ def replicates(values, variance):
 
 def test_numbers_that_pairs_cannot_tell_are_withheld():
     found = {"naive": rule("naive", 100.0, 5.0), "penalty": rule("penalty", 400.0, 100.0)}
-    kept, sentence = withheld(found, pairs=125, replicates=32)
+    kept, sentence = withheld(found, pairs=125, calls=8000)
     assert kept["naive"] is found["naive"] and np.isnan(kept["penalty"].rho)
-    calls = 2 * 32 * pairs_for(found["penalty"], 125, AIM)
+    calls = pairs_for(found["penalty"], 8000, AIM)
     assert "gaps of penalty differ" in sentence and "±25%" in sentence and f"calls={calls}" in sentence
-    assert calls == pytest.approx(2 * 32 * 125 * 2.5**2, rel=0.01)
-    assert withheld({"naive": found["naive"]}, 125, 32) == ({"naive": found["naive"]}, "")
+    assert calls == pytest.approx(8000 * (0.25 / AIM) ** 2, rel=0.01)
+    assert withheld({"naive": found["naive"]}, 125, 8000) == ({"naive": found["naive"]}, "")
     assert relative_error(rule("exact", np.inf, 0.0)) == 0.0
 
 

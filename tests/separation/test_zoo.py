@@ -120,10 +120,17 @@ def book():
 @pytest.mark.parametrize("name", zoo.NAMES)
 def test_zoo(name, book):
     case = zoo.case_of(name)
-    found, reason, run = outcomes_of(case)
+    found, reason, _ = outcomes_of(case)
     verdict = book.enter(name, zoo.half_of(name), case.rule, found, reason)
     print(f"\n{name}: {verdict}", reason, *found, sep="\n  ")
     assert verdict != WRONG
+
+
+@pytest.mark.study
+@pytest.mark.parametrize("name", zoo.NAMES)
+def test_advice_for_the_zoo(name):
+    case = zoo.case_of(name)
+    run = ls.sample(case.kernel, case.target.draw, draws=DRAWS // 10, chains=CHAINS, seed=1, progress=False)
     check_advice(case, run, updates=DRAWS * CHAINS, separations=100)
 
 

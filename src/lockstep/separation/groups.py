@@ -8,7 +8,10 @@ from lockstep.separation.replicates import Cumulants, Replicates
 from lockstep.separation.scores import Shape
 
 FEWEST = 16
-SPREADS = np.array([0.15, 0.15, 0.1, 0.15])  # of log s, γ, b/s and the skewness of the linear part
+# Of log s, γ, b/s and the skewness of the linear part. Each pair has a scale of its own; but skewness of ±δ that is
+# taken for none moves every score by δ/6, and that may be all that separates a corrected rule.
+SPREADS = np.array([0.15, 0.015, 0.01, 0.015])
+CERTAIN = 2.0  # standard errors
 
 
 def shapes_of(halves: Cumulants) -> np.ndarray:
@@ -20,8 +23,9 @@ def shapes_of(halves: Cumulants) -> np.ndarray:
 def groups_of(shapes: np.ndarray, fewest: int = FEWEST) -> list[np.ndarray]:
     """Split into two where these differ most, while pairs differ more than they should and are enough for two.
 
-    How much they differ beyond the noise of these numbers is the covariance between the halves. Shape comes first: each
-    pair has a scale of its own anyway, but laws of other skewness, taken together, are none of them.
+    How much they differ beyond the noise of these numbers is the covariance between the halves, as far as it is
+    certain. Shape comes first: each pair has a scale of its own anyway, but laws of other skewness, taken together, are
+    none of them.
     """
 
     def split(members: np.ndarray) -> list[np.ndarray]:
@@ -47,15 +51,15 @@ def _best_split(ordered: np.ndarray, fewest: int) -> int:
 
 def is_one_law(shapes: np.ndarray) -> bool:
     """Whether the pairs of a group differ in shape by no more than they should, as far as that is certain."""
-    first, second = shapes - shapes.mean(axis=1, keepdims=True)
-    products = (first * second)[:, 1:]
-    error = products.std(axis=0) / np.sqrt(max(len(products), 1))
-    return bool(np.all(products.mean(axis=0) - 2 * error <= SPREADS[1:] ** 2))
+    return bool(np.all(_excess(shapes)[1:] <= 1))
 
 
 def _excess(shapes: np.ndarray) -> np.ndarray:
-    """How many times as much as they should pairs differ, in scale and in shape."""
-    return np.asarray(np.sqrt(np.maximum(spread_of(shapes), 0.0)) / SPREADS)
+    """How many times as much as they should pairs differ for certain, in scale and in shape."""
+    first, second = shapes - shapes.mean(axis=1, keepdims=True)
+    products = first * second
+    error = products.std(axis=0) / np.sqrt(max(len(products), 1))
+    return np.asarray(np.sqrt(np.maximum(products.mean(axis=0) - CERTAIN * error, 0.0)) / SPREADS)
 
 
 def common(halves: Cumulants, samples: float) -> tuple[Shape, np.ndarray]:

@@ -20,7 +20,7 @@ from lockstep.storage.directory import read_record
 from lockstep.storage.errors import RunDirectoryError
 
 NAME = "prediction.json"
-FORMAT = 2
+FORMAT = 3
 MOST_TEXT, MOST_ENTRIES = 4000, 64
 
 
@@ -80,6 +80,7 @@ def _from_data(found: Any, belonging: dict[str, Any]) -> Prediction:
         _count(data["pairs"]),
         _count(data["replicates"]),
         data["is_noise_free"] is True,
+        singles=_count(data["singles"]),
     )
     prediction.used  # noqa: B018  (the rule must be among them)
     return prediction

@@ -12,7 +12,10 @@ from lockstep.separation.groups import shapes_of, spread_of
 from lockstep.separation.prediction import RulePrediction
 from lockstep.separation.replicates import Cumulants, Replicates
 
-AIM, MOST = 0.1, 1 / 6  # relative standard errors of ρ: until when pairs are taken, and above which it is withheld
+PROMISE, LEVEL = 1.25, 3.0  # the factor within which a ρ that is told is right, to so many standard errors
+# The largest relative error of a rate r for which r (1 ± 3 error) is within the promise: above it a ρ is withheld.
+MOST = (1 - 1 / PROMISE) / LEVEL
+AIM = 0.75 * MOST  # until when pairs are taken
 FARTHEST = 0.3  # how far the noise may be from that of an exact chain, in logarithms of its standard deviation
 MOST_COMPONENTS = 16
 FEWEST_EFFECTIVE, FEWEST_DRAWS = 20, 4
@@ -28,17 +31,16 @@ def pairs_for(found: RulePrediction, pairs: int, error: float) -> int:
     return int(np.ceil(pairs * (relative_error(found) / error) ** 2))
 
 
-def withheld(rules: dict[str, RulePrediction], pairs: int, replicates: int) -> tuple[dict[str, RulePrediction], str]:
-    """The rules without those numbers that so few pairs cannot tell, and a sentence about these."""
+def withheld(rules: dict[str, RulePrediction], pairs: int, calls: int) -> tuple[dict[str, RulePrediction], str]:
+    """The rules without those numbers that so few pairs and calls cannot tell, and a sentence about these."""
     lost = {name: found for name, found in rules.items() if relative_error(found) > MOST}
     if not lost:
         return rules, ""
     worst = max(lost.values(), key=relative_error)
-    calls = 2 * replicates * pairs_for(worst, pairs, AIM)
     sentence = (
         f"the gaps of {', '.join(lost)} differ so much over the posterior (as where the noise changes with position) "
-        f"that {pairs} pairs tell ρ only to ±{relative_error(worst):.0%}: call ls.separation.predict(run, "
-        f"calls={calls}), or run longer"
+        f"that {pairs} pairs tell ρ only to ±{relative_error(worst):.0%}, too little to promise {PROMISE - 1:.0%}: "
+        f"call ls.separation.predict(run, calls={pairs_for(worst, calls, AIM)}), or run longer"
     )
     return {name: RulePrediction.unknown(name) if name in lost else found for name, found in rules.items()}, sentence
 

@@ -17,14 +17,16 @@ from lockstep.kernels.compose import Cycle
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.separation.gaps import PENALTY
 from lockstep.separation.kept import keep, recall
-from lockstep.separation.precise import AIM, is_elsewhere, joined, pairs_for, too_little_seen, withheld
+from lockstep.separation.precise import AIM, is_elsewhere, joined, pairs_for, relative_error, too_little_seen, withheld
 from lockstep.separation.prediction import REFERENCES, Prediction, RulePrediction, number
 from lockstep.separation.rates import Judged, judge, seen_by
-from lockstep.separation.replicates import Replicates, draw_replicates
+from lockstep.separation.replicates import Replicates, Singles, draw_replicates, draw_singles
 
 SHARE = 10  # one call of the estimator for so many of the run's
+PART = 4  # of the calls, one of so many is for pairs with one estimate
 PAIRS, REPLICATES = 1024, 32
 FEWEST_PAIRS, FEWEST_REPLICATES = 8, 8
+FEWEST_SINGLES = 2  # for each pair: fewer tell nothing that pairs do not
 ANOTHER = 2**20  # between the seeds of the first pairs and of those that are taken after them
 
 
@@ -174,11 +176,12 @@ def _budget(run: Any, weights: list[float], calls: int | None, seconds: float | 
 
 
 class Size(NamedTuple):
-    """How many pairs at first, how many replicates at each and each way, and up to how many pairs."""
+    """Pairs at first, replicates at each and each way, up to how many pairs; how many more pairs with one estimate."""
 
     pairs: int
     replicates: int
     most_pairs: int
+    singles: int
 
 
 def _size(run: Any, pairs: int | None, replicates: int | None, budget: int) -> Size:
@@ -190,14 +193,15 @@ def _size(run: Any, pairs: int | None, replicates: int | None, budget: int) -> S
     most = run.chains * run.draws
     if pairs is not None:
         pairs = min(whole(pairs, "pairs", 2), most)
-        return Size(pairs, replicates, pairs)
-    most = min(budget // replicates, most)
+        return Size(pairs, replicates, pairs, 0)
+    singles = min(2 * budget // PART, most) if budget >= PART * FEWEST_PAIRS * replicates else 0
+    most = min((budget - -(-singles // 2)) // replicates, most)
     if most < FEWEST_PAIRS:
         raise ValueError(
             f"the run is too short for a prediction within its budget ({2 * budget:,} calls of the estimator; by "
             f"default a tenth of the run's): call ls.separation.predict(run, calls=2000), or run longer"
         )
-    return Size(min(most, PAIRS), replicates, most)
+    return Size(min(most, PAIRS), replicates, most, singles)
 
 
 def places_of(positions: Position, pairs: int) -> tuple[Position, int]:
@@ -243,8 +247,9 @@ def _predict_one(
         places, chains = places_of(positions, pairs)
         return draw_replicates(estimator, kernel.proposal, places, size.replicates, seed), chains
 
-    def judged(forward: Replicates, reverse: Replicates) -> Judged:
-        return judge(estimator, forward, reverse, [used], seen_by(used, forward, chains, log_ratios), updates, against)
+    def judged(forward: Replicates, reverse: Replicates, once: Singles | None = None) -> Judged:
+        seen = seen_by(used, forward, chains, log_ratios, once)
+        return judge(estimator, forward, reverse, [used], seen, updates, against)
 
     replicates, chains = draw(size.pairs, seed)
     found = judged(*replicates)
@@ -257,7 +262,14 @@ def _predict_one(
         replicates = forward, reverse
         found = judged(*replicates)
         pairs = len(replicates[0].log_proposal_ratio)
-    rules, sentence = withheld(found.rules, pairs, size.replicates)
+    # One estimate at each of many more tells how large the noise is there, and with it most of what pairs differ in.
+    singles = size.singles - size.singles % chains
+    if singles < FEWEST_SINGLES * pairs or all(relative_error(one) <= AIM for one in found.rules.values()):
+        singles = 0
+    if singles:
+        places, _ = places_of(positions, singles)
+        found = judged(*replicates, draw_singles(estimator, kernel.proposal, places, seed + 2 * ANOTHER))
+    rules, sentence = withheld(found.rules, pairs, 2 * pairs * size.replicates + singles)
     elsewhere = "" if found.is_noise_free else too_little_seen(run)
     if log_ratios is not None and not found.sentences:
         elsewhere = elsewhere or is_elsewhere(run, replicates[0], found.rules[used.name])
@@ -265,7 +277,8 @@ def _predict_one(
         rules, sentence = {name: RulePrediction.unknown(name) for name in rules}, elsewhere
     unresolved = _unresolved(rules[used.name], 2 * pairs * size.replicates)
     problems = (*found.sentences, *filter(None, (sentence, unresolved)))
-    return Prediction(used.name, rules, problems, updates, pairs, size.replicates, found.is_noise_free, against)
+    done = pairs, size.replicates, found.is_noise_free, against, singles
+    return Prediction(used.name, rules, problems, updates, *done)
 
 
 def _unresolved(found: RulePrediction, calls: int) -> str:
@@ -287,7 +300,8 @@ def _together(shares: list[Prediction], weights: list[float], updates: int) -> P
     rules = {name: _sum(name, column, np.asarray(weights), updates) for name, column in columns.items()}
     problems = tuple(dict.fromkeys(problem for share in shares for problem in share.problems))
     pairs, is_noise_free = sum(share.pairs for share in shares), all(share.is_noise_free for share in shares)
-    return Prediction(used, rules, problems, updates, pairs, shares[0].replicates, is_noise_free, shares[0].against)
+    done = pairs, shares[0].replicates, is_noise_free, shares[0].against, sum(share.singles for share in shares)
+    return Prediction(used, rules, problems, updates, *done)
 
 
 def _sum(name: str, column: list[RulePrediction], weights: np.ndarray, updates: int) -> RulePrediction:

@@ -79,6 +79,8 @@ class Prediction:
         Whether no two estimates at a pair differ.
     against
         The exact chain: ``"penalty"``, on the normal score of the same noise, or ``"standard"``.
+    singles
+        At how many more pairs the estimator was called once, because the noise changes from pair to pair.
     """
 
     rule: str
@@ -89,6 +91,7 @@ class Prediction:
     replicates: int
     is_noise_free: bool = False
     against: str = "penalty"
+    singles: int = 0
 
     @property
     def used(self) -> RulePrediction:
@@ -108,7 +111,7 @@ class Prediction:
     @property
     def calls(self) -> int:
         """How many estimates it took, both ways."""
-        return 2 * self.pairs * self.replicates
+        return 2 * self.pairs * self.replicates + self.singles
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, for a file."""
@@ -127,7 +130,10 @@ class Prediction:
         )
 
     def __repr__(self) -> str:
-        head = f"Prediction from {self.pairs} pairs × {self.replicates} estimates each way ({self.calls:,} calls),"
+        more = f" and {self.singles:,} with one" if self.singles else ""
+        head = (
+            f"Prediction from {self.pairs} pairs × {self.replicates} estimates each way{more} ({self.calls:,} calls),"
+        )
         problems = (f"  problem: {problem}" for problem in self.problems)
         return "\n".join([head, f"  against {REFERENCES[self.against]}", *self._table(), *problems])
 

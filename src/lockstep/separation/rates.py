@@ -17,7 +17,7 @@ from lockstep.ratios.rules import RULES, corrected
 from lockstep.separation.gaps import GRID, PENALTY, Gaps, are_laws_mixed, measure_gaps
 from lockstep.separation.groups import FEWEST, uncertainty_of_variance
 from lockstep.separation.prediction import RulePrediction
-from lockstep.separation.replicates import Cumulants, Replicates
+from lockstep.separation.replicates import Cumulants, Replicates, Singles
 from lockstep.separation.resolution import measure_nothing
 from lockstep.separation.summary import mean_and_error
 from lockstep.separation.tails import FEWEST_IN_TAIL, pareto_shape
@@ -27,6 +27,7 @@ NAN = float("nan")
 RESOLVED = 0.5
 LEAST_SHARE = 0.2
 LEAST_UNCERTAIN = 0.01
+POWERS = (0.0, 1.0, 2.0)  # of the scale of noise that gaps may grow with
 ABOVE_NOTHING = 3.0  # times what is measured where the truth is none: by then that adds about 5 %
 
 
@@ -178,31 +179,64 @@ class Nothing(NamedTuple):
     discrepancy: float
 
 
+class Once(NamedTuple):
+    """Estimates at pairs where there is only one, under the rule that was used: log ratios and scales (C, N)."""
+
+    log_ratio: np.ndarray
+    scale: np.ndarray
+
+
 class Seen(NamedTuple):
     """Log ratios under the rule that was used: those of the replicates (P, K), and those of the whole run if known.
 
     Pairs are few, updates are many: what a rule does at the log ratios of the run, by its curve, against the same at
-    those of the pairs, tells by how much the pairs are not typical.
+    those of the pairs, tells by how much the pairs are not typical. Between the two stand pairs with one estimate
+    each, which also tells its scale: gaps grow with a power of it.
     """
 
     chains: int
     at_pairs: np.ndarray
     in_run: np.ndarray | None
+    scales: np.ndarray | None = None
+    once: Once | None = None
 
     def average(self, values: np.ndarray, curve: np.ndarray) -> tuple[float, float]:
-        """The average over updates of what has these values at the pairs, and its standard error."""
-        at_pairs = np.interp(self.at_pairs, GRID, curve).mean(axis=1)
-        # Few pairs may make most of the average: where their tail has shape k, its error falls as n^(k-1) only.
-        heavy = _in_tail(values)
+        """The average over updates of what has these values at the pairs, and its standard error.
+
+        Every step is the ratio of two averages over the same pairs; what one lacks, the next has seen more of.
+        """
+        by_log_ratio = np.interp(self.at_pairs, GRID, curve)
         # A curve that is lost in noise cannot tell.
-        if self.in_run is None or at_pairs.mean() < LEAST_SHARE * abs(values.mean()):
-            mean, error = _mean_over_pairs(values.reshape(self.chains, -1))
-            return mean, heavy * error
-        in_run, error_in_run = mean_and_error(np.interp(self.in_run, GRID, curve))
-        ratio = float(values.sum() / at_pairs.sum()) if values.any() else 0.0
-        _, error = _mean_over_pairs((values - ratio * at_pairs).reshape(self.chains, -1))
-        error *= heavy * in_run / max(at_pairs.mean(), 1e-300)
-        return ratio * in_run, float(np.hypot(error, ratio * error_in_run))
+        is_lost = by_log_ratio.mean() < LEAST_SHARE * abs(values.mean())
+        if is_lost or (self.in_run is None and self.once is None):
+            mean, error = _mean_over_pairs(self._by_chain(values))
+            return mean, _in_tail(values) * error
+        if self.once is None:
+            steps = [self._step(values, by_log_ratio.mean(axis=1))]
+        else:
+            assert self.scales is not None
+            typical = np.median(self.scales)
+            covariates = [(by_log_ratio * (self.scales / typical) ** power).mean(axis=1) for power in POWERS]
+            power, first = min(
+                zip(POWERS, (self._step(values, one) for one in covariates), strict=True), key=lambda of: of[1].error
+            )
+            once = np.interp(self.once.log_ratio, GRID, curve)
+            scaled = once * (self.once.scale / typical) ** power
+            if self.in_run is None:
+                mean, error = _mean_over_pairs(scaled)
+                return first.of(mean, _in_tail(scaled.ravel()) * error)
+            steps = [first, _step(scaled, once)]
+        assert self.in_run is not None
+        mean, error = mean_and_error(np.interp(self.in_run, GRID, curve))
+        for step in reversed(steps):
+            mean, error = step.of(mean, error)
+        return mean, error
+
+    def _step(self, values: np.ndarray, covariate: np.ndarray) -> Step:
+        return _step(self._by_chain(values), self._by_chain(covariate))
+
+    def _by_chain(self, values: np.ndarray) -> np.ndarray:
+        return values.reshape(self.chains, -1)
 
     def rate(self, gaps: Gaps) -> tuple[float, float]:
         """1/ρ and its standard error."""
@@ -213,6 +247,24 @@ class Seen(NamedTuple):
         return self.average(*(np.abs(halves.sum(axis=0)) / 2 for halves in (gaps.signed, gaps.signed_curve)))
 
 
+class Step(NamedTuple):
+    """The ratio of two averages over the same pairs, and its standard error."""
+
+    ratio: float
+    error: float
+
+    def of(self, mean: float, error: float) -> tuple[float, float]:
+        """The upper average, where the lower one is known."""
+        return self.ratio * mean, float(np.hypot(self.error * mean, self.ratio * error))
+
+
+def _step(values: np.ndarray, covariate: np.ndarray) -> Step:
+    lower = max(float(covariate.mean()), 1e-300)
+    ratio = float(values.mean()) / lower
+    error = _mean_over_pairs(values - ratio * covariate)[1]
+    return Step(ratio, _in_tail(values.ravel()) * error / lower)
+
+
 def _mean_over_pairs(values: np.ndarray) -> tuple[float, float]:
     """The mean and its standard error: at least that of pairs far apart, since a few chains tell theirs badly."""
     mean, error = mean_and_error(values)
@@ -221,7 +273,10 @@ def _mean_over_pairs(values: np.ndarray) -> tuple[float, float]:
 
 
 def _in_tail(values: np.ndarray) -> float:
-    """How many times the error of an average is what the spread says: n^(k-1/2), n values in a tail of shape k."""
+    """How many times the error of an average is what the spread says: n^(k-1/2), n values in a tail of shape k.
+
+    Few pairs may make most of the average, whose error then falls as n^(k-1) only.
+    """
     count = max(FEWEST_IN_TAIL // 2, len(values) // 5)
     if len(values) <= 2 * count:
         return 1.0
@@ -230,12 +285,26 @@ def _in_tail(values: np.ndarray) -> float:
     return float(count ** np.clip(shape - 0.5, 0.0, 0.5))
 
 
-def seen_by(rule: Rule, forward: Replicates, chains: int, in_run: np.ndarray | None) -> Seen:
-    """The log ratios of a rule at the replicates, beside those of a run that it made."""
+def seen_by(
+    rule: Rule, forward: Replicates, chains: int, in_run: np.ndarray | None, once: Singles | None = None
+) -> Seen:
+    """The log ratios of a rule at the replicates, beside those of a run that it made and of single estimates."""
     with np.errstate(all="ignore"), double_precision():
-        decided = np.asarray(rule(forward.each)) + forward.log_proposal_ratio[:, None]
-    in_run = None if in_run is None else np.nan_to_num(in_run, nan=-np.inf)
-    return Seen(chains, np.nan_to_num(decided, nan=-np.inf), in_run)
+        decided = _decided(rule, forward.each, forward.log_proposal_ratio[:, None])
+        in_run = None if in_run is None else np.nan_to_num(in_run, nan=-np.inf)
+        if once is None:
+            return Seen(chains, decided, in_run)
+        single = Once(_decided(rule, *once).reshape(chains, -1), _scale(once.estimate).reshape(chains, -1))
+        return Seen(chains, decided, in_run, _scale(forward.each), single)
+
+
+def _decided(rule: Rule, estimate: Estimate, log_proposal_ratio: np.ndarray) -> np.ndarray:
+    return np.nan_to_num(np.asarray(rule(estimate)) + log_proposal_ratio, nan=-np.inf)
+
+
+def _scale(estimate: Estimate) -> np.ndarray:
+    """The standard deviation that an estimate tells of itself."""
+    return np.sqrt(np.nan_to_num(np.asarray(estimate.variance), nan=0.0, posinf=0.0))
 
 
 def of_rule(rule: str, gaps: Gaps, nothing: Nothing, seen: Seen, updates: int, mixed: float = 0.0) -> RulePrediction:

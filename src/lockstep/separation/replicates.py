@@ -93,6 +93,37 @@ def draw_replicates(
     return _arranged(forward), _arranged(reverse)
 
 
+class Singles(NamedTuple):
+    """One estimate at each of N pairs."""
+
+    estimate: Estimate
+    log_proposal_ratio: Array
+
+
+def draw_singles(estimator: Estimator, proposal: Proposal, positions: Position, seed: int) -> Singles:
+    """Propose from each position (a leading axis) and estimate D once."""
+    with double_precision():
+        estimator, proposal = canonical(called_back(estimator), "estimator"), canonical(proposal, "proposal")
+        places = canonical(positions, "positions")
+        keys = jr.split(jr.key(seed), len(jax.tree.leaves(places)[0]))
+        batch = int(np.clip(MOST_SAMPLES // estimator.count, 1, len(keys)))
+        with raised_here():
+            found = jax.block_until_ready(_draw_once(estimator, proposal, keys, places, batch))
+        return jax.tree.map(np.asarray, found)
+
+
+@jax.jit(static_argnums=4)
+def _draw_once(estimator: Estimator, proposal: Proposal, keys: Key, places: Position, batch: int) -> Singles:
+    def at_place(key_and_position: tuple[Key, Position]) -> Singles:
+        key, position = key_and_position
+        key_proposal, key_noise = jr.split(key)
+        candidate, log_q = proposal(proposal.noise(key_proposal, position), position)
+        estimate = estimator(estimator.noise(key_noise, position), position, candidate)
+        return Singles(jax.tree.map(lambda leaf: jnp.asarray(leaf, float), estimate), log_q)
+
+    return jax.lax.map(at_place, (keys, places), batch_size=batch)
+
+
 def _arranged(found: Replicates) -> Replicates:
     """From (P, 2, K/2) to (P, K), and from (P, 2) to (2, P)."""
     each, linear, single = jax.tree.map(
