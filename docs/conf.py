@@ -13,7 +13,7 @@ copyright = "2026, the Lockstep developers"
 version = release = installed_version("lockstep-mcmc")
 
 extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
-exclude_patterns = ["zoo.md", "_build", "jupyter_execute", ".jupyter_cache"]
+exclude_patterns = ["_build", "jupyter_execute", ".jupyter_cache"]
 html_theme = "furo"
 html_title = f"Lockstep {release}"
 html_static_path = ["_static"]

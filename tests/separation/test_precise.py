@@ -6,11 +6,13 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from lockstep import Estimate
+from lockstep.separation.gaps import GRID
 from lockstep.separation.precise import AIM, joined, pairs_for, relative_error, too_little_seen, withheld
 from lockstep.separation.prediction import Prediction, RulePrediction
-from lockstep.separation.rates import _in_tail, _mean_over_pairs
+from lockstep.separation.rates import Once, Seen, _in_tail, _mean_over_pairs
 from lockstep.separation.replicates import Cumulants, Replicates
 from lockstep.separation.trust import _lumps, _no_numbers, asymmetry_of, variance_by_replicates
 
@@ -38,6 +40,41 @@ def test_numbers_that_pairs_cannot_tell_are_withheld():
     assert calls == pytest.approx(8000 * (0.25 / AIM) ** 2, rel=0.01)
     assert withheld({"naive": found["naive"]}, 125, 8000) == ({"naive": found["naive"]}, "")
     assert relative_error(rule("exact", np.inf, 0.0)) == 0.0
+
+
+@pytest.mark.parametrize("error, is_told", [(0.06, True), (0.07, False)])
+def test_three_errors_of_a_number_that_is_told_are_within_the_promise(error, is_told):
+    kept, _ = withheld({"naive": rule("naive", 100.0, 100.0 * error)}, pairs=125, calls=8000)
+    rates = 1 / 100 * (1 + np.array([-3, 3]) * error)
+    assert np.isfinite(kept["naive"].rho) == is_told == all(80 <= 1 / rate <= 125 for rate in rates)
+
+
+def seen_where_the_scale_changes(seed, pairs=96, singles=2000, updates=4000):
+    """Gaps s² at pairs whose D has nothing to do with s, told by estimates of s from few samples."""
+    rng = np.random.default_rng(seed)
+
+    def draw(*shape):
+        scale = np.abs(rng.standard_normal((*shape[:2], 1))) + 0.1
+        shape = (*shape[:2], shape[2] if len(shape) > 2 else 1)
+        return scale, rng.normal(-0.5, 1, shape), scale * np.sqrt(rng.chisquare(15, shape) / 15)
+
+    scale, log_ratio, scales = draw(1, pairs, 32)
+    _, once_log_ratio, once_scale = draw(4, singles // 4)
+    curve = np.exp(np.minimum(GRID, 0))
+    seen = Seen(4, log_ratio[0], draw(4, updates)[1][..., 0])
+    values = scale[0, :, 0] ** 2 * np.interp(log_ratio[0], GRID, curve).mean(axis=1)
+    more = seen._replace(scales=scales[0], once=Once(once_log_ratio[..., 0], once_scale[..., 0]))
+    return [one.average(values, curve) for one in (seen, more)]
+
+
+def test_single_estimates_tell_how_the_noise_changes_and_their_error_is_honest():
+    found = np.array([seen_where_the_scale_changes(seed) for seed in range(60)])
+    acceptance = norm.cdf(-0.5) + 0.0  # E min(1, exp(D)) of D with mean -0.5 and variance 1 is twice this
+    truth = 2 * acceptance * (1 + 0.2 * np.sqrt(2 / np.pi) + 0.01)
+    few, many = (found[:, index] for index in (0, 1))
+    assert many[:, 0].mean() == pytest.approx(truth, rel=0.02)
+    assert many[:, 1].mean() < 0.5 * few[:, 1].mean()
+    assert 0.7 < np.std((many[:, 0] - truth) / many[:, 1]) < 1.3
 
 
 def test_pairs_of_two_draws_are_joined_chain_by_chain():

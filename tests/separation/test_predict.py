@@ -207,10 +207,25 @@ def test_a_mixture_separates_as_often_as_it_uses_the_approximate_kernel():
     naive, standard = ls.naive(noisy, walk), ls.standard(lambda x: -0.5 * x**2, walk)
     run = ls.sample(ls.Mixture([naive, standard], [0.2, 0.8]), 0.0, draws=8000, chains=4, seed=1)
     mixed = ls.separation.predict(run)
-    alone = ls.separation.predict(run, naive, calls=mixed.calls)
+    alone = ls.separation.predict(run, naive, pairs=mixed.pairs, replicates=mixed.replicates)
     assert mixed.rho == pytest.approx(5 * alone.rho, rel=1e-9)
     assert mixed.expected_separations == pytest.approx(32_000 / mixed.rho)
     assert mixed.calls <= 0.1 * 0.2 * 32_000  # a tenth of the calls, of which there were a fifth
+
+
+def test_noise_that_grows_with_the_step_is_told_by_single_estimates():
+    noisy = noisy_mean(lambda key, count: jr.normal(key, (count,)), 8, lambda here, there: there - here)
+    run = ls.sample(ls.naive(noisy, ls.RandomWalk(2.0)), 0.0, draws=10_000, chains=4, seed=1)
+    predicted = ls.separation.predict(run, calls=8000)
+    assert predicted.singles == 2000 and predicted.calls <= 8000 and "2,000 with one" in repr(predicted)
+    rng = np.random.default_rng(0)
+    here, step = np.tile(run.positions.ravel(), 8), 2 * rng.standard_normal(8 * run.positions.size)
+    s = np.abs(step) / np.sqrt(8)
+    log_ratio = difference_of_squares(here, here + step) + s * rng.standard_normal(step.size)
+    plug_in, exact = (np.exp(np.minimum(log_ratio - penalty, 0)) for penalty in (0, s**2 / 2))
+    truth = 1 / np.mean(np.abs(plug_in - exact))
+    assert abs(1 / predicted.rho - 1 / truth) < 3 * predicted.rho_se / predicted.rho**2
+    assert predicted.rho_se < predicted.rho / 15
 
 
 def test_two_samples_with_a_known_variance_are_predicted():
