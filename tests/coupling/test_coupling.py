@@ -232,7 +232,7 @@ def on_three_states(matrix):
 @pytest.fixture(scope="module")
 def predicted_on_three_states():
     alone = ls.sample(on_three_states(np.full((3, 3), 1 / 3))[1], jnp.array(0), draws=10_000, chains=4, seed=2)
-    return ls.separation.predict(alone).rho
+    return ls.separation.predict(alone, calls=40_000).rho
 
 
 @pytest.mark.parametrize("couple", [ls.Shadowed, pytest.param(ls.Coupled, marks=pytest.mark.study)])

@@ -256,7 +256,7 @@ def test_no_noise_is_a_sentence():
     assert "nan" not in repr(summary.prediction)
     # A rule that corrects for noise that is not there is off, and by how much is known.
     penalized = ls.penalty(ls.estimators.known_variance(exactly, 0.5), ls.RandomWalk(2.0))
-    wrong = ls.separation.predict(run, penalized, calls=20_000)
+    wrong = ls.separation.predict(run, penalized, calls=60_000)
     here, step = np.random.default_rng(0).standard_normal((2, 200_000))
     log_ratio = difference_of_squares(here, here + 2 * step)
     gaps = np.exp(np.minimum(log_ratio, 0)) - np.exp(np.minimum(log_ratio - 0.25, 0))
