@@ -8,10 +8,11 @@ from lockstep.separation.replicates import Cumulants, Replicates
 from lockstep.separation.scores import Shape
 
 FEWEST = 16
-# Of log s, γ, b/s and the skewness of the linear part. Each pair has a scale of its own; but skewness of ±δ that is
-# taken for none moves every score by δ/6, and that may be all that separates a corrected rule.
-SPREADS = np.array([0.15, 0.015, 0.01, 0.015])
-CERTAIN = 2.0  # standard errors
+SPREADS = np.array([0.15, 0.15, 0.1, 0.15])  # of log s, γ, b/s and the skewness of the linear part
+# Of those that differ for certain. Each pair has a scale of its own; but skewness of ±δ that is taken for none moves
+# every score by δ/6, and that may be all that separates a corrected rule.
+SLIGHT = np.array([0.15, 0.015, 0.01, 0.015])
+LIKELY, CERTAIN = 2.0, 4.0  # standard errors
 
 
 def shapes_of(halves: Cumulants) -> np.ndarray:
@@ -23,9 +24,8 @@ def shapes_of(halves: Cumulants) -> np.ndarray:
 def groups_of(shapes: np.ndarray, fewest: int = FEWEST) -> list[np.ndarray]:
     """Split into two where these differ most, while pairs differ more than they should and are enough for two.
 
-    How much they differ beyond the noise of these numbers is the covariance between the halves, as far as it is
-    certain. Shape comes first: each pair has a scale of its own anyway, but laws of other skewness, taken together, are
-    none of them.
+    How much they differ beyond the noise of these numbers is the covariance between the halves. Shape comes first: each
+    pair has a scale of its own anyway, but laws of other skewness, taken together, are none of them.
     """
 
     def split(members: np.ndarray) -> list[np.ndarray]:
@@ -51,15 +51,23 @@ def _best_split(ordered: np.ndarray, fewest: int) -> int:
 
 def is_one_law(shapes: np.ndarray) -> bool:
     """Whether the pairs of a group differ in shape by no more than they should, as far as that is certain."""
-    return bool(np.all(_excess(shapes)[1:] <= 1))
+    spread, error = _spread_and_error(shapes[..., 1:])
+    is_little = spread - LIKELY * error <= SPREADS[1:] ** 2
+    return bool(np.all(is_little & (spread - CERTAIN * error <= SLIGHT[1:] ** 2)))
 
 
 def _excess(shapes: np.ndarray) -> np.ndarray:
-    """How many times as much as they should pairs differ for certain, in scale and in shape."""
+    """How many times as much as they should pairs differ, in scale and in shape: by much, or by little for certain."""
+    spread, error = _spread_and_error(shapes)
+    much, surely = (np.sqrt(np.maximum(of, 0.0)) for of in (spread, spread - CERTAIN * error))
+    return np.asarray(np.maximum(much / SPREADS, surely / SLIGHT))
+
+
+def _spread_and_error(shapes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The variance between pairs, free of noise, and its standard error."""
     first, second = shapes - shapes.mean(axis=1, keepdims=True)
     products = first * second
-    error = products.std(axis=0) / np.sqrt(max(len(products), 1))
-    return np.asarray(np.sqrt(np.maximum(products.mean(axis=0) - CERTAIN * error, 0.0)) / SPREADS)
+    return products.mean(axis=0), products.std(axis=0) / np.sqrt(max(len(products), 1))
 
 
 def common(halves: Cumulants, samples: float) -> tuple[Shape, np.ndarray]:
