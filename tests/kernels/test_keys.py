@@ -245,6 +245,7 @@ def test_a_fit_looks_at_the_start_of_the_first_chain():
     assert kernel.proposal is WALK and began is None and not record.whole.mixed()
 
 
+@pytest.mark.optimized  # compiled quickly it runs for half a minute
 def test_the_second_of_maximally_coupled_chains_is_its_kernel():
     """The second moment of N(0, 1) from 2,000 pairs: 0.94 where one key makes the meeting and the noise."""
     kernel = ls.MaximallyCoupled(exact(), penalty())
