@@ -26,8 +26,8 @@ nb_execution_timeout = 300
 nb_merge_streams = True  # what a cell prints is one block
 nb_render_markdown_format = "myst"  # tables in what cells show
 
-# Pages run each program once on a little data, as most tests do, and are compiled nearly as quickly: with the cheap ones
-# of LLVM's optimizations, without which large noise takes tens of times as long.
+# Pages run each program once on a little data, as most tests do, and are compiled nearly as quickly: with the cheap
+# ones of LLVM's optimizations, without which large noise takes tens of times as long.
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 import compilation  # noqa: E402
 
