@@ -5,8 +5,8 @@ elsewhere, and moves with the number of simulations; that of the corrected one h
 chains: from many estimates at the points of a grid follow the transition matrix there and the law that it leaves as it
 is.
 
-The prior is 0 where the known posterior is tiny. In the corners of the square around the one of lifetimes estimates have
-variances up to 10⁵, with which a corrected chain that comes there once does not leave.
+The prior is 0 where the known posterior is tiny. In the corners of the square around the one of lifetimes the estimates
+have variances up to 10⁵, with which a corrected chain that comes there once does not leave.
 """
 
 from __future__ import annotations
@@ -208,11 +208,8 @@ def test_the_rule_takes_off_what_each_side_adds():
     assert ratio == pytest.approx(float(by_sides), abs=1e-10)
 
 
-UNSURE = pytest.mark.skip(reason="with these replicates the naive posterior is known to ±0.02 only; it needs more")
-
-
 @pytest.mark.study
-@pytest.mark.parametrize("name", ["normal", pytest.param("Weibull", marks=UNSURE)])
+@pytest.mark.parametrize("name", ["normal", "Weibull"])
 def test_corrected_moves_at_most_half_as_much_as_plug_in(name):
     task = TASKS[name]
     few, few_error, exact = posteriors(task, 50, 1600)
