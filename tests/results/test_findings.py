@@ -94,8 +94,11 @@ def test_a_chain_that_never_moved_has_no_effective_sample_size(recwarn):
     assert "position never moved: an effective sample size" in summary.findings[1]
     # One component of several that is never moved.
     cycle = ls.standard(lambda p: -0.5 * p["a"] ** 2, ls.Component("a", WALK))
-    table = ls.sample(cycle, {"a": 0.0, "b": np.zeros((2, 2))}, draws=200, chains=2).summary().table
-    assert table["ess_bulk"].isna().tolist() == [False, True, True, True, True]
+    summary = ls.sample(cycle, {"a": 0.0, "b": np.full((2, 2), 0.3)}, draws=200, chains=2).summary()
+    assert summary.table["ess_bulk"].isna().tolist() == [False, True, True, True, True]
+    # The mean of many times 0.3 is rounded: all its digits would be printed if the deviation from it counted.
+    assert summary.table["sd"].iloc[1:].tolist() == [0.0] * 4
+    assert str(summary).count(" 0.3 ") == 12
 
 
 def test_sticking_is_named_with_the_remedy_of_the_kernel():

@@ -136,7 +136,7 @@ class MetropolisHastings(Kernel):
         if self.proposal.is_independent:
             steps = "take candidates from a law closer to the target, with heavier tails"
         elif self.proposal.adapted is not None:
-            steps += ", or let ls.sample(..., adapt=True) find their size"
+            steps += ", or let ls.sample(..., adapt=True) find their size in a longer warm-up"
         return f"{self.ratio.when_stuck}; or {steps}" if self.ratio.when_stuck else steps
 
     def cure(self, positions: Position) -> str | None:

@@ -19,7 +19,7 @@ SIGNIFICANT = re.compile(r"(?:[1-9]|1[0-7])g")
 def table_of(run: Any) -> Any:
     """A data frame with a row for each component, in full precision.
 
-    A component that never moved has no effective sample size, R-hat or Monte Carlo error: these are NaN.
+    A component that never moved has no effective sample size, R-hat or Monte Carlo error: these are NaN; its sd is 0.
     """
     import arviz_stats
 
@@ -29,6 +29,7 @@ def table_of(run: Any) -> Any:
     diagnostics = [column for column in table.columns if column.startswith(("ess", "r_hat", "mcse"))]
     still = [one.name for one in components(run) if (one.legs[0] == one.legs[0].flat[0]).all()]
     table.loc[table.index.isin(still), diagnostics] = np.nan
+    table.loc[table.index.isin(still), "sd"] = 0.0  # of equal numbers, whose mean is rounded, it would not be
     return table
 
 
