@@ -168,7 +168,7 @@ def synthetic_likelihood(
     summaries
         ``summaries(data)``, a vector; NumPy next to a black box. None: what is simulated are summaries.
     observed
-        The observed data, as ``simulate`` makes them.
+        The observed data, as ``simulate`` makes them: not their summaries, unless ``summaries`` is None.
     count
         How many simulations m at each position: more than summaries, some dozens or hundreds. `ls.advise` tells.
     shrinkage
