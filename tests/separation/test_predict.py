@@ -169,8 +169,8 @@ def test_an_exact_rule_is_not_given_a_number(m):
     known = ls.estimators.known_variance(noisy_mean(lambda key, count: jr.normal(key, (count,)), m), 1 / m)
     run = ls.sample(ls.penalty(known, ls.RandomWalk(2.0)), 0.0, draws=1000, chains=4, seed=1)
     for seed in range(4):
-        with pytest.warns(ls.LockstepWarning, match=r"as far as 1,792 estimates can tell: ρ is above"):
-            predicted = ls.separation.predict(run, seed=seed, calls=2000)
+        with pytest.warns(ls.LockstepWarning, match=r"as far as 8,960 estimates can tell: ρ is above"):
+            predicted = ls.separation.predict(run, seed=seed, calls=12_000)
         assert np.isnan(predicted.rho) and np.isnan(predicted.discrepancy) and not predicted.is_trusted
         assert predicted.used.at_least == pytest.approx(1 / predicted.discrepancy_interval[1])
         assert "penalty (used)" in repr(predicted) and "above" in repr(predicted)
