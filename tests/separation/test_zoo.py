@@ -93,7 +93,7 @@ def check_advice(case: zoo.Case, run: ls.Run, **options: Any) -> None:
 def test_ten_of_the_zoo(name):
     """Ten that are compiled once: right, or withheld for the reason that holds."""
     case = zoo.fast_case(name)
-    found, _, run = outcomes_of(case, draws=5000, most=2**16)
+    found, _, run = outcomes_of(case, most=2**16)
     assert all(outcome.verdict in (RIGHT, WITHHELD) for outcome in found), found
     # What can be told is told.
     assert all(outcome.verdict == RIGHT for outcome in found) or case.reasons
