@@ -70,7 +70,7 @@ def test_kernel_discrepancy_of_the_papers_example(m, naive, least):
     """The table of section 3 of the mathematics, random walk with standard deviation 4."""
     noisy = noise_laws.estimator("inverse", m, model.difference)
     run = ls.sample(ls.naive(noisy, model.RANDOM_WALK), model.draw_target, draws=10_000, chains=4, seed=2)
-    predicted = ls.separation.predict(run, calls=2 * CALLS)
+    predicted = ls.separation.predict(run, calls=8 * CALLS)
     assert predicted.rho == pytest.approx(naive, rel=0.1)
     assert predicted.least_rho == pytest.approx(naive, rel=0.1)
     assert predicted["corrected"].least_rho == pytest.approx(least, rel=0.25)
