@@ -24,7 +24,7 @@ VOLATILITY = ls.models.StateSpace(
     initial=lambda z, theta: MEAN + theta / jnp.sqrt(1 - PERSISTENCE**2) * z,
     transition=lambda z, x, theta, t: MEAN + PERSISTENCE * (x - MEAN) + theta * z,
     log_observation=lambda theta, x, y, t: -0.5 * (x + y * y * jnp.exp(-x) + LOG_2PI),
-    draw=lambda key, count: jr.normal(key, (count,)),
+    draw=lambda key, count: ls.random.normal(key, (count,)),
     observe=lambda key, x, theta, t: jnp.exp(x / 2) * jr.normal(key),
 )
 
@@ -160,7 +160,7 @@ def our_chain(draws: int) -> Task:
         initial=lambda z, theta: MEAN + jnp.exp(theta) / jnp.sqrt(1 - PERSISTENCE**2) * z,
         transition=lambda z, x, theta, t: MEAN + PERSISTENCE * (x - MEAN) + jnp.exp(theta) * z,
         log_observation=lambda theta, x, y, t: -0.5 * (x + y * y * jnp.exp(-x) + LOG_2PI),
-        draw=lambda key, count: jr.normal(key, (count,)),
+        draw=lambda key, count: ls.random.normal(key, (count,)),
     )
     prior = lambda theta: -0.5 * (theta - math.log(SPREAD)) ** 2  # noqa: E731
     kernel = ls.particle_marginal(prior, log_model, returns(), ls.RandomWalk(STEP), particles=PARTICLES)

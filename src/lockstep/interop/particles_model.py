@@ -10,6 +10,7 @@ import jax.random as jr
 import jax.scipy.stats as jst
 import numpy as np
 
+from lockstep.core import random
 from lockstep.core.arguments import shapes
 from lockstep.core.precision import double_precision
 from lockstep.host.black_box import blackbox
@@ -117,8 +118,8 @@ def _normal(model: Any) -> StateSpace:
         initial=lambda z, theta: drawn(z, *law("PX0", theta)),
         transition=lambda z, x, theta, t: drawn(z, *law("PX", theta, t, x)),
         log_observation=lambda theta, x, y, t: jst.norm.logpdf(y, *law("PY", theta, t, None, x)),
-        draw=lambda key, count: jr.normal(key, (count,)),
-        observe=lambda key, x, theta, t: drawn(jr.normal(key), *law("PY", theta, t, None, x)),
+        draw=lambda key, count: random.normal(key, (count,)),
+        observe=lambda key, x, theta, t: drawn(random.normal(key), *law("PY", theta, t, None, x)),
         log_initial=lambda theta, x: jst.norm.logpdf(x, *law("PX0", theta)),
         log_transition=lambda theta, x, previous, t: jst.norm.logpdf(x, *law("PX", theta, t, previous)),
     )

@@ -39,7 +39,8 @@ def withheld(rules: dict[str, RulePrediction], pairs: int, calls: int) -> tuple[
     worst = max(lost.values(), key=relative_error)
     sentence = (
         f"the gaps of {', '.join(lost)} differ so much over the posterior (as where the noise changes with position) "
-        f"that {pairs} pairs tell ρ only to ±{relative_error(worst):.0%}, too little to promise {PROMISE - 1:.0%}: "
+        f"that {pairs} pairs tell ρ to a standard error of {relative_error(worst):.1%}; only one below {MOST:.1%} "
+        f"promises {PROMISE - 1:.0%}: "
         f"call ls.separation.predict(run, calls={pairs_for(worst, calls, AIM)}), or run longer"
     )
     return {name: RulePrediction.unknown(name) if name in lost else found for name, found in rules.items()}, sentence

@@ -59,7 +59,7 @@ class StateSpace:
     ...     initial=lambda z, theta: theta["sd"] * z,
     ...     transition=lambda z, x, theta, t: 0.95 * x + theta["sd"] * z,
     ...     log_observation=lambda theta, x, y, t: jst.norm.logpdf(y, scale=jnp.exp(x / 2)),
-    ...     draw=lambda key, count: jr.normal(key, (count,)),
+    ...     draw=lambda key, count: ls.random.normal(key, (count,)),
     ...     observe=lambda key, x, theta, t: jnp.exp(x / 2) * jr.normal(key),
     ... )
     >>> states, data = model.simulate(jr.key(1), {"sd": 0.3}, times=50)

@@ -199,7 +199,7 @@ def particle_gibbs(
     ...     initial=lambda z, theta: z,
     ...     transition=lambda z, x, theta, t: x + jnp.exp(theta) * z,
     ...     log_observation=lambda theta, x, y, t: jst.norm.logpdf(y, x),
-    ...     draw=lambda key, count: jr.normal(key, (count,)),
+    ...     draw=lambda key, count: ls.random.normal(key, (count,)),
     ...     observe=lambda key, x, theta, t: x + jr.normal(key),
     ...     log_initial=lambda theta, x: jst.norm.logpdf(x),
     ...     log_transition=lambda theta, x, previous, t: jst.norm.logpdf(x, previous, jnp.exp(theta)),

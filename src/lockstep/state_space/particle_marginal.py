@@ -68,7 +68,7 @@ def particle_marginal(
     ...     initial=lambda z, theta: z,
     ...     transition=lambda z, x, theta, t: x + jnp.exp(theta) * z,
     ...     log_observation=lambda theta, x, y, t: jst.norm.logpdf(y, x),
-    ...     draw=lambda key, count: jr.normal(key, (count,)),
+    ...     draw=lambda key, count: ls.random.normal(key, (count,)),
     ...     observe=lambda key, x, theta, t: x + jr.normal(key),
     ... )
     >>> states, data = model.simulate(jr.key(1), -0.5, times=20)
