@@ -12,10 +12,12 @@ import jax.random as jr
 import numpy as np
 from jax.extend.core import jaxprs_in_params
 
+from lockstep.core import random
 from lockstep.core.trees import is_concrete, is_key
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 
 DRAW, MAKERS = "random_bits", ("random_split", "random_fold_in")
+WORDS = "random_unwrap"  # a draw where `lockstep.core.random` takes the words of a key
 # What is drawn, by the function that is running.
 ROLES = {"fitted": "fit", "_positions": "start", "init": "memory", "noise": "update", "move": "update"}
 
@@ -81,6 +83,9 @@ def recorded():
             result = evaluate(keys, *others, **parameters)
             if primitive.name == DRAW:
                 current[-1].drawn.extend((key, role()) for key in words(keys))
+            elif primitive.name == WORDS:
+                if any(frame.f_code is random._words.__code__ for frame in frames()):
+                    current[-1].drawn.extend((key, role()) for key in rows(result))
             else:
                 parents, children = words(keys), words(result)
                 each = len(children) // len(parents)
@@ -120,25 +125,34 @@ def recorded():
 
 def words(keys) -> list[tuple[int, ...]]:
     """The words of each of some keys."""
-    data = np.asarray(jr.key_data(keys))
+    return rows(jr.key_data(keys))
+
+
+def rows(data) -> list[tuple[int, ...]]:
+    data = np.asarray(data)
     return [tuple(row) for row in data.reshape(-1, data.shape[-1]).tolist()]
+
+
+def frames():
+    """The functions that are running."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
 
 
 def role() -> str:
     """What is being drawn, from the functions of the library that are running."""
-    frame, names = sys._getframe(1), []
-    while frame is not None:
-        names.append(frame.f_code.co_name)
-        frame = frame.f_back
+    names = [frame.f_code.co_name for frame in frames()]
     what = next((ROLES[name] for name in names if name in ROLES), "other")
     return f"{what} of the adaptation" if "adapted" in names else what
 
 
 def key_primitives():
-    """The operations of JAX that take a key: draws, splits, and numbers folded in."""
+    """The operations of JAX that take a key: draws, splits, numbers folded in, and its words."""
 
-    def all_three(key):
-        return jr.bits(key), jr.split(key), jr.fold_in(key, 0)
+    def all_four(key):
+        return jr.bits(key), jr.split(key), jr.fold_in(key, 0), jr.key_data(key)
 
     def equations(jaxpr):
         for equation in jaxpr.eqns:
@@ -146,5 +160,5 @@ def key_primitives():
             for inner in jaxprs_in_params(equation.params):
                 yield from equations(inner)
 
-    found = {e.primitive.name: e.primitive for e in equations(jax.make_jaxpr(all_three)(jr.key(0)).jaxpr)}
-    return [found[name] for name in (DRAW, *MAKERS)]
+    found = {e.primitive.name: e.primitive for e in equations(jax.make_jaxpr(all_four)(jr.key(0)).jaxpr)}
+    return [found[name] for name in (DRAW, *MAKERS, WORDS)]

@@ -195,12 +195,14 @@ def test_step_compiles_and_maps_over_hyperparameters(name):
     made = [KERNELS[name](ls.RandomWalk(scale)) for scale in scales]
     assert any(np.array_equal(leaf, scales[0]) for leaf in jax.tree.leaves(made[0]))
     stacked = jax.tree.map(lambda *leaves: np.stack(leaves), *made)
-    keys, state = jr.split(KEY, 3), made[0].init(start(), KEY)
-    mapped = jax.jit(jax.vmap(lambda kernel, key: kernel.step(key, state)))(stacked, keys)
-    one_by_one = [kernel.step(key, state) for kernel, key in zip(made, keys, strict=True)]
+    # Several steps of each, since a screen refuses some without a ratio.
+    keys, state = jr.split(KEY, (3, 8)), made[0].init(start(), KEY)
+    stepped = jax.jit(jax.vmap(lambda kernel, keys: jax.vmap(lambda key: kernel.step(key, state))(keys)))(stacked, keys)
+    one_by_one = [kernel.step(key, state) for kernel, key in zip(made, keys[:, 0], strict=True)]
+    mapped = jax.tree.map(lambda leaf: leaf[:, 0], stepped)
     assert_close(mapped, jax.tree.map(lambda *leaves: np.stack(leaves), *one_by_one))
-    assert_close(jax.jit(made[0].step)(keys[0], state), one_by_one[0])
-    assert len(np.unique(mapped[1].log_ratio)) >= 3
+    assert_close(jax.jit(made[0].step)(keys[0, 0], state), one_by_one[0])
+    assert len(np.unique(stepped[1].log_ratio)) >= 3
 
 
 @pytest.mark.parametrize("name", in_turn(KERNELS, 1))

@@ -112,7 +112,7 @@ def test_adapted_scales_of_dicts_and_black_boxes(walk):
 
     start = {"size": np.array(10.0), "rate": np.array(1e-5)}
     scales = {"rate": 1e-4, "size": 1e3}
-    adapted = ls.sample(ls.standard(log_density, walk(scales)), start, draws=200, chains=2, warmup=300, adapt=True)
+    adapted = ls.sample(ls.standard(log_density, walk(scales)), start, draws=200, chains=2, warmup=1000, adapt=True)
     assert 0.2 < adapted.acceptance < 0.7 and adapted.kernel.proposal.order == "leaves"
     boxed = ls.sample(ls.standard(ls.blackbox(log_density), walk(scales)), start, draws=100, chains=2)
     compiled = ls.sample(ls.standard(log_density, walk(scales)), start, draws=100, chains=2)

@@ -36,7 +36,7 @@ def test_numbers_that_pairs_cannot_tell_are_withheld():
     kept, sentence = withheld(found, pairs=125, calls=8000)
     assert kept["naive"] is found["naive"] and np.isnan(kept["penalty"].rho)
     calls = pairs_for(found["penalty"], 8000, AIM)
-    assert "gaps of penalty differ" in sentence and "±25%" in sentence and f"calls={calls}" in sentence
+    assert "gaps of penalty differ" in sentence and "error of 25.0%" in sentence and f"calls={calls}" in sentence
     assert calls == pytest.approx(8000 * (0.25 / AIM) ** 2, rel=0.01)
     assert withheld({"naive": found["naive"]}, 125, 8000) == ({"naive": found["naive"]}, "")
     assert relative_error(rule("exact", np.inf, 0.0)) == 0.0
