@@ -50,8 +50,8 @@ def row(name: str, peer: Builder, at_least: float | None) -> Row:
     return Row(name, "random walk, 1 chain", lockstep(1), (peer,), at_least)
 
 
-# The loop that people write has a target; the one with ziggurat tables shows what is left to gain.
+# The loop that people write, and the one with ziggurat tables, the fastest that there is.
 ROWS = [
     row("walk-1-numba", loop(with_mersenne_twister, 0), 1 / 1.5),
-    row("walk-1-numba-pcg64", loop(with_pcg64, np.random.default_rng(0)), None),
+    row("walk-1-numba-pcg64", loop(with_pcg64, np.random.default_rng(0)), 0.7),
 ]
