@@ -114,11 +114,13 @@ def remembered(kernel, values, count):
     if not kernel.is_memory_random:
         return np.repeat(STATES[:, None], count, axis=1), [(i, 0) for i in STATES]
     init = jax.vmap(jax.vmap(kernel.ratio.init, in_axes=(0, None)), in_axes=(None, 0))
-    memory = np.asarray(init(values, jnp.asarray(STATES))).round(12)
-    classes, firsts = np.zeros(memory.shape, int), []
+    # What is remembered may be several numbers, such as those of a screen and of what it screens.
+    leaves = jax.tree.leaves(init(values, jnp.asarray(STATES)))
+    memory = np.stack([np.broadcast_to(leaf, (len(STATES), count)) for leaf in leaves], axis=2).round(12)
+    classes, firsts = np.zeros(memory.shape[:2], int), []
     for i, row in enumerate(memory):
-        distinct, first, inverse = np.unique(row, return_index=True, return_inverse=True)
-        classes[i] = inverse + len(firsts)
+        distinct, first, inverse = np.unique(row, axis=0, return_index=True, return_inverse=True)
+        classes[i] = inverse.ravel() + len(firsts)
         firsts += [(i, k) for k in first[: len(distinct)]]
     return classes, firsts
 
