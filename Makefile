@@ -31,7 +31,7 @@ test: lint ## Check the code, then run the tests (without the slow studies).
 		$$(grep -rl optimized tests --include="test_*.py")
 
 study: $(STAMP) ## Run the slow studies; the paper's at full precision goes to results/full.
-	LOCKSTEP_TEST_COMPILATION=users $(BIN)/python -m pytest -s -m study
+	LOCKSTEP_TEST_COMPILATION=users $(BIN)/python -m pytest -n 2 --dist loadgroup -rfEP -m study
 
 bench: $(STAMP) ## Run the benchmarks.
 	$(BIN)/python -m benchmarks

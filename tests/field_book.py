@@ -5,6 +5,7 @@ are kept as JSON beside the page.
 """
 
 import datetime
+import fcntl
 import json
 import math
 from pathlib import Path
@@ -26,7 +27,14 @@ class Book:
 
     def __init__(self, path=DOCS / "field-book.json"):
         self.path = path
-        self.rows = json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+        self.entered = {}  # rows by chapter and quantity
+
+    @property
+    def rows(self):
+        """The rows of the file, with those that were entered in their places."""
+        kept = json.loads(self.path.read_text(encoding="utf-8")) if self.path.exists() else []
+        rows = {(row["chapter"], row["quantity"]): row for row in kept}
+        return list((rows | self.entered).values())
 
     def enter(self, chapter, quantity, published, ours, source, command, said=None, is_bound=False):
         """Enter a number; ``published`` and ``ours`` are (value, standard error), ``said`` the published text.
@@ -49,18 +57,18 @@ class Book:
             "date": datetime.date.today().isoformat(),
             "machine": processor(),
         }
-        places = [i for i, old in enumerate(self.rows) if (old["chapter"], old["quantity"]) == (chapter, quantity)]
-        if places:
-            self.rows[places[0]] = row
-        else:
-            self.rows.append(row)
+        self.entered[chapter, quantity] = row
         return apart
 
     def write(self):
-        """Write the rows and their page, and print it."""
-        write_json(self.path, self.rows)
-        page = page_of(self.rows)
-        self.path.with_suffix(".md").write_text(page, encoding="utf-8")
+        """Write the rows and their page, and print it; processes that write one book wait for each other."""
+        text = self.path.with_suffix(".md")
+        with open(text, "a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            rows = self.rows
+            write_json(self.path, rows)
+            page = page_of(rows)
+            text.write_text(page, encoding="utf-8")
         print(f"\n{page}")
 
 

@@ -117,6 +117,7 @@ def book():
 
 
 @pytest.mark.study
+@pytest.mark.xdist_group("zoo")  # one process writes the page
 @pytest.mark.parametrize("name", zoo.NAMES)
 def test_zoo(name, book):
     case = zoo.case_of(name)
@@ -135,6 +136,7 @@ def test_advice_for_the_zoo(name):
 
 
 @pytest.mark.study
+@pytest.mark.xdist_group("zoo")
 def test_few_are_withheld_without_need(book):
     assert len(book.rows) >= len(zoo.NAMES)
     assert book.count(WRONG) == 0
