@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import jax
 import jax.numpy as jnp
 import jax.random as jr
@@ -274,6 +276,23 @@ def test_separation_from_the_standard_chain_is_what_shadowing_measures():
     assert repr(measured).startswith("Separation of naive from standard:")
     with pytest.raises(ValueError, match="against is 'exact'"):
         ls.separation.predict(naive_run(coins, draws=100), against="exact")
+
+
+def test_the_noise_of_a_nearly_exact_kernel_does_not_put_it_elsewhere():
+    """Against the chain without noise it separates often, and still its pairs are where an exact chain would be."""
+
+    def sample(noise, position, candidate):
+        return -0.5 * (candidate**2 - position**2) + 2 * jnp.exp(0.25 * (position + candidate)) * noise
+
+    estimator = ls.estimators.mean(sample, count=8, draw=lambda key, count: jr.normal(key, (count,)))
+    found = {}
+    for kernel in (ls.penalty, ls.naive):
+        run = ls.sample(kernel(estimator, ls.RandomWalk(2.0)), jr.normal, draws=10_000, chains=4, seed=1)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ls.LockstepWarning)
+            found[kernel] = ls.separation.predict(run, against="standard")
+    assert 5 < found[ls.penalty].rho < 8 and not found[ls.penalty].problems
+    assert np.isnan(found[ls.naive].rho) and "need not be where an exact chain would be" in found[ls.naive].problems[0]
 
 
 def test_samples_are_taken_once_and_give_the_same_estimates():

@@ -27,6 +27,7 @@ PART = 4  # of the calls, one of so many is for pairs with one estimate
 PAIRS, REPLICATES = 1024, 32
 FEWEST_PAIRS, FEWEST_REPLICATES = 8, 8
 FEWEST_SINGLES = 2  # for each pair: fewer tell nothing that pairs do not
+Both = tuple[Replicates, Replicates]  # forward and in reverse
 ANOTHER = 2**20  # between the seeds of the first pairs and of those that are taken after them
 
 
@@ -123,9 +124,7 @@ def _predict(
     return shares[0] if weights == [1.0] else _together(shares, weights, updates)
 
 
-def replicates_of(
-    run: Any, kernel: MetropolisHastings, pairs: int = 64, replicates: int = 16
-) -> tuple[Replicates, Replicates]:
+def replicates_of(run: Any, kernel: MetropolisHastings, pairs: int = 64, replicates: int = 16) -> Both:
     """A few replicates forward and in reverse, to look at the noise of a kernel's estimator."""
     places, _ = places_of(run.walked, min(pairs, run.chains * run.draws))
     estimator = kernel.ratio.estimator
@@ -243,16 +242,16 @@ def _predict_one(
     assert estimator is not None and used is not None  # it is not exact
     updates = run.chains * run.draws * run.thin
 
-    def draw(pairs: int, seed: int) -> tuple[tuple[Replicates, Replicates], int]:
+    def draw(pairs: int, seed: int) -> tuple[Both, int]:
         places, chains = places_of(positions, pairs)
         return draw_replicates(estimator, kernel.proposal, places, size.replicates, seed), chains
 
-    def judged(forward: Replicates, reverse: Replicates, once: Singles | None = None) -> Judged:
-        seen = seen_by(used, forward, chains, log_ratios, once)
-        return judge(estimator, forward, reverse, [used], seen, updates, against)
+    def judged(replicates: Both, once: Singles | None = None, against: str = against) -> Judged:
+        seen = seen_by(used, replicates[0], chains, log_ratios, once)
+        return judge(estimator, *replicates, [used], seen, updates, against)
 
     replicates, chains = draw(size.pairs, seed)
-    found = judged(*replicates)
+    found = judged(replicates)
     pairs = len(replicates[0].log_proposal_ratio)
     # More pairs where these differ so much that so few do not tell, as far as the budget goes.
     more = min(pairs_for(found.rules[used.name], pairs, AIM), size.most_pairs) - pairs
@@ -260,19 +259,24 @@ def _predict_one(
         others, _ = draw(more, seed + ANOTHER)
         forward, reverse = (joined(one, other, chains) for one, other in zip(replicates, others, strict=True))
         replicates = forward, reverse
-        found = judged(*replicates)
+        found = judged(replicates)
         pairs = len(replicates[0].log_proposal_ratio)
     # One estimate at each of many more tells how large the noise is there, and with it most of what pairs differ in.
     singles = size.singles - size.singles % chains
     if singles < FEWEST_SINGLES * pairs or all(relative_error(one) <= AIM for one in found.rules.values()):
         singles = 0
+    once = None
     if singles:
         places, _ = places_of(positions, singles)
-        found = judged(*replicates, draw_singles(estimator, kernel.proposal, places, seed + 2 * ANOTHER))
+        once = draw_singles(estimator, kernel.proposal, places, seed + 2 * ANOTHER)
+        found = judged(replicates, once)
     rules, sentence = withheld(found.rules, pairs, 2 * pairs * size.replicates + singles)
     elsewhere = "" if found.is_noise_free else too_little_seen(run)
-    if log_ratios is not None and not found.sentences:
-        elsewhere = elsewhere or is_elsewhere(run, replicates[0], found.rules[used.name])
+    if log_ratios is not None and not found.sentences and not elsewhere:
+        elsewhere = is_elsewhere(run, replicates[0], found.rules[used.name])
+        # The chain without noise is another kernel, and no measure of how far the law of this one is off.
+        if elsewhere and against != PENALTY and not (exact := judged(replicates, once, PENALTY)).sentences:
+            elsewhere = is_elsewhere(run, replicates[0], exact.rules[used.name])
     if elsewhere:
         rules, sentence = {name: RulePrediction.unknown(name) for name in rules}, elsewhere
     unresolved = _unresolved(rules[used.name], 2 * pairs * size.replicates)
