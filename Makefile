@@ -5,6 +5,9 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.stamp
 UV ?= $(firstword $(wildcard $(BIN)/uv) uv)
 
+# Modules are compiled once, not in every process that tests start.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 .PHONY: help run test study bench lint docs lock clean
 

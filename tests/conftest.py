@@ -1,5 +1,6 @@
 """What several test files need."""
 
+import gc
 import signal
 
 import compilation
@@ -7,6 +8,13 @@ import pytest
 
 # Before any test imports JAX.
 compilation.choose()
+
+
+def pytest_collection_finish():
+    """Modules stay until the end: without looking for garbage among them, and among what compiled programs keep."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
 
 
 @pytest.fixture

@@ -530,14 +530,13 @@ def test_the_collector_is_left_as_it_was_found(is_frozen_before):
         counts.append(gc.get_freeze_count())
         return -0.5 * float(theta @ theta)
 
-    if is_frozen_before:
-        gc.freeze()
+    (gc.freeze if is_frozen_before else gc.unfreeze)()
     try:
         ls.sample(ls.standard(ls.blackbox(log_density), WALK), np.zeros(2), draws=5, chains=1, seed=1)
         assert counts[-1] > 0
         assert (gc.get_freeze_count() > 0) is is_frozen_before
     finally:
-        gc.unfreeze()
+        gc.freeze()  # as tests find it
 
 
 def test_the_generator_of_a_key_begins_where_a_new_one_does():
