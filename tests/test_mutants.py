@@ -11,13 +11,29 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from mutants import bounds, estimators, models, newcomers, numbers, parameters, restored, series, simulators, starts
+from mutants import (
+    bounds,
+    estimators,
+    models,
+    newcomers,
+    numbers,
+    pairs,
+    parameters,
+    predictions,
+    restored,
+    series,
+    simulators,
+    starts,
+)
 from mutation import Outcome, Runner, overlay
 
 import lockstep
 
 PACKAGE = Path(lockstep.__file__).parent
-TABLES = (bounds, estimators, models, newcomers, numbers, parameters, restored, series, simulators, starts)
+TABLES = (
+    bounds, estimators, models, newcomers, numbers, pairs, parameters, predictions, restored, series, simulators,
+    starts,
+)  # fmt: skip
 AT_ONCE = 24  # tests of one process, to see that they pass without a fault
 
 

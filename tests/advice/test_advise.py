@@ -87,8 +87,9 @@ def test_following_the_advice_gives_what_was_promised(tmp_path):
 
 
 @pytest.mark.study
+@pytest.mark.filterwarnings("ignore:chain . stood in one state:lockstep.LockstepWarning")
 def test_following_the_advice_over_random_problems():
-    """Within a factor of 2 in at least 18 of 20."""
+    """Within a factor of 2 in at least 18 of 20, also where the noise of the advice makes a chain stick for a while."""
     found = {}
     for seed in range(20):
         found[seed], advice = follow(seed)

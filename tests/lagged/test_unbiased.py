@@ -8,10 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from registry import LOG_PI, STATES, log_pi
+from scipy.stats import binomtest
 
 import lockstep as ls
 from lockstep.check import transition_matrix
 from lockstep.lagged.average import weights_of
+from lockstep.lagged.convergence import Convergence
 from lockstep.lagged.start import PairStart
 
 STEPS = ls.Finite(np.diag([0.5, 0, 0, 0, 0.5]) + 0.5 * np.eye(5, k=1) + 0.5 * np.eye(5, k=-1))
@@ -123,6 +125,14 @@ def test_bounds_are_what_the_formulas_say():
     # No pair is apart any more: of 64 pairs that met, the next may be apart with a probability below this.
     at_end = pairs.total_variation(last)
     assert at_end.bound == 0 and at_end.high == pytest.approx(1 - 0.025 ** (1 / 64))
+
+
+def test_a_band_reaches_up_to_what_few_pairs_leave_possible():
+    """Four of 64 are apart after one update, each by one term: the interval of Clopper and Pearson."""
+    pairs = Convergence(5, np.repeat([6, 8], [60, 4]), "", 100)
+    found = pairs.total_variation(1)
+    assert found.bound == 4 / 64 and found.high == pytest.approx(binomtest(4, 64).proportion_ci(0.95).high)
+    assert pairs.total_variation(3).bound == 0
 
 
 def test_pairs_are_durable_extend_and_do_not_depend_on_the_executor(found, tmp_path):

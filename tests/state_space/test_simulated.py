@@ -2,6 +2,7 @@
 
 import jax.random as jr
 import numpy as np
+import pytest
 
 import lockstep as ls
 from lockstep.state_space.forecast import Forecaster
@@ -43,9 +44,18 @@ def test_simulated_states_and_data():
     assert_own_noise(found.data - 1000.0 * found.states[times] - times)
 
 
-def test_forecasts_go_on_from_the_last_state():
+NUMPY = ls.models.StateSpace(
+    ls.blackbox(lambda rng, theta, size: theta + rng.random(size)),
+    ls.blackbox(lambda rng, x, theta, t: theta * x + 10.0 * t + rng.random(len(x))),
+    ls.blackbox(log_observation),
+    observe=ls.blackbox(lambda rng, x, theta, t: 1000.0 * x + t + rng.random(len(x))),
+)
+
+
+@pytest.mark.parametrize("model", [MODEL, NUMPY], ids=["compiled", "NumPy"])
+def test_forecasts_go_on_from_the_last_state(model):
     paths = np.arange(16.0).reshape(1, 2, 8)
-    found = Forecaster(MODEL, 7)(np.array([[0.5, 0.25]]), paths, 3)
+    found = Forecaster(model, 7)(np.array([[0.5, 0.25]]), paths, 3)
     assert found.states.shape == found.data.shape == (1, 2, 3)
     before = np.concatenate([paths[:, :, -1:], found.states[:, :, :-1]], axis=2)
     times = np.arange(8, 11)
