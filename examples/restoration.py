@@ -75,7 +75,7 @@ def start(noisy):
     return {"field": np.where(noisy > 0, 1, -1).astype(np.int8), "theta": 0.3, "log_noise": 0.0}
 
 
-def main(draws: int = 600, chains: int = 4) -> None:
+def main(draws: int = 2_400, chains: int = 4) -> None:
     key_picture, key_noise = jax.random.split(jax.random.key(5))
     picture = np.asarray(ls.models.Ising((SIDE, SIDE)).simulate(key_picture, TRUTH))
     noisy = picture + NOISE * np.asarray(jax.random.normal(key_noise, picture.shape))

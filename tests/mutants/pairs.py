@@ -12,7 +12,7 @@ FAULTS = {
         ("second = choose(state.is_equal, first, choose(is_waiting, state.second, second))", "second = second"),
         ("is_waiting = state.waiting > 0", "is_waiting = state.waiting > 1"),
         ("return LaggedState(*states, np.bool_(False)", "return LaggedState(*states, np.bool_(True)"),
-        ("never, always = one.is_accepted & False", "never, always = one.is_accepted | True"),
+        ("return Info(never, choose(always, np", "return Info(always, choose(always, np"),
     ],
     ("coupling/lagged.py", BOXES): [
         ("return (_both if is_apart else _alone)(*arguments)", "return _both(*arguments)"),
