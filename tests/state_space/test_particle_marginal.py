@@ -141,6 +141,16 @@ def test_multinomial_positions_are_uniform_numbers_in_order():
     assert np.all(np.abs(found.var(axis=0) / variances - 1) < 0.05)
 
 
+def test_the_order_of_particles_does_not_depend_on_units():
+    """Far from zero, and in other units, it is the same order, of which neighbours are near to one another."""
+    rows = np.random.default_rng(1).standard_normal((200, 2))
+    order = order_of(rows)
+    assert sorted(order) == list(range(200)) and not np.array_equal(order, np.arange(200))
+    assert np.array_equal(order_of(1000.0 + np.array([1e-3, 50.0]) * rows), order)
+    steps, unordered = (np.linalg.norm(np.diff(one, axis=0), axis=1).mean() for one in (rows[order], rows))
+    assert steps < unordered / 3
+
+
 def test_a_hilbert_curve_visits_neighbours():
     cells = np.array(list(np.ndindex(8, 8)))
     order = np.argsort(hilbert_index(cells, 3))
