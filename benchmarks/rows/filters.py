@@ -222,6 +222,15 @@ def binomial_leap_of_numpy(generator, susceptible):
     return susceptible - generator.binomial(susceptible, 0.03)
 
 
+def large_leap(uniform, size):
+    """Of a population of two million, in which about 600,000 change."""
+    return 2_000_000 - ls.models.leaps.binomial(uniform, size, 0.3)
+
+
+def large_leap_of_numpy(generator, size):
+    return 2_000_000 - generator.binomial(size, 0.3)
+
+
 def poisson_leap(uniform, population):
     """Births of a population that returns to 50."""
     return ls.models.leaps.poisson(uniform, 5.0 + 0.9 * population)
@@ -298,6 +307,15 @@ ROWS = [
         2,
     ),
     Row("filter-leaps", "binomial leaps of 200 particles", leaps, (leaps_of_numpy,), 1.0, LEAPS, "draw"),
+    Row(
+        "filter-leaps-large",
+        "binomial leaps of 200 particles, large means",
+        functools.partial(leaps, leap=large_leap, start=2_000_000),
+        (functools.partial(leaps_of_numpy, leap=large_leap_of_numpy, start=2_000_000),),
+        1.0,
+        LEAPS,
+        "draw",
+    ),
     Row(
         "filter-births",
         "Poisson leaps of 200 particles",

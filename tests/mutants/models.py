@@ -1,51 +1,84 @@
 """Faults of counts that leap, of sums over lattices, and of first passages."""
 
-CUT = "models/test_leaps.py::test_the_first_cut_is_the_density_of_the_mode"
-POISSON_CUTS = "models/test_leaps.py::test_poisson_numbers_change_where_the_distribution_function_says"
+LEAPS = "models/test_leaps.py::"
+POISSON_CUTS = LEAPS + "test_poisson_numbers_change_where_the_distribution_function_says"
+BINOMIAL_CUTS = LEAPS + "test_binomial_numbers_change_where_the_distribution_function_says"
+ANY_GUESS = LEAPS + "test_doubtful_quantiles_are_found_from_any_guess"
+EXPANSION = LEAPS + "test_the_expansion_stays_within_its_error"
+HUGE = LEAPS + "test_binomial_numbers_of_huge_counts"
 CONSTANTS = "models/test_models_lattice.py::test_normalizing_constants_are_those_of_enumeration"
 PASSAGE = "separation/test_separation.py::test_first_passage_agrees_with_the_waits_and_with_brute_force"
 
 FAULTS = {
-    ("models/leaps.py", CUT): [
-        ("jnp.floor((n + 1) * p)", "jnp.floor(n * p - 1)"),
-        ("- log_factorial(n - mode)", "- log_factorial(n)"),
-        ("(n - mode) * jnp.log1p(-p)", "(n - mode) * jnp.log1p(p)"),
-    ],
-    ("models/factorials.py", "models/test_leaps.py::test_factorials"): [
-        ("(1 / 12 - (1 / 360", "(1 / 12 + (1 / 360"),
+    ("models/factorials.py", LEAPS + "test_factorials"): [
+        ("return (1 / 12 - (1 / 360", "return (1 / 12 + (1 / 360"),
         ("(n + 0.5) * jnp.log(n)", "n * jnp.log(n)"),
+        ("1 / 1188, -691 / 360360", "1 / 1188, 691 / 360360"),
+        ("TABLE - ((n + 0.5) * np.log(n)", "TABLE - (n * np.log(n)"),
+        ("jnp.clip(count, 1, len(RESTS) - 1)", "jnp.clip(count - 1, 1, len(RESTS) - 1)"),
     ],
-    ("models/leaps.py", "models/test_leaps.py::test_edges"): [
+    ("models/leaps.py", LEAPS + "test_edges"): [
         ("is_law = (p >= 0) & (p <= 1) & (n >= 0)", "is_law = (p >= 0) & (n >= 0)"),
         ("(mean >= LARGE) & (mean < np.inf)", "mean >= LARGE"),
+        ("jnp.minimum(1 - uniform, ALMOST_ONE)", "1 - uniform"),
     ],
-    ("models/leaps.py", "models/test_leaps.py::test_binomial_from_the_mode[400-0.5]"): [
-        ("odds * (n - x) / (x + 1)", "odds * (n - x + 1) / (x + 1)"),
-        ("x / (odds * (n - x + 1))", "x / (odds * (n - x))"),
-        ("rest = rest - down", "rest = rest + 0 * down"),
-    ],
-    ("models/leaps.py", "models/test_leaps.py::test_binomial_numbers_change_where_the_distribution_function_says"): [
+    ("models/leaps.py", BINOMIAL_CUTS): [
         ("lambda k: odds * (n - k)", "lambda k: odds * n"),
         ("jnp.where(is_few, found, n - found)", "found"),
+        ("jnp.where(is_few, uniform, jnp.minimum(1 - uniform, ALMOST_ONE))", "uniform"),
+        ("jnp.where(is_few, p, 1 - p)", "p"),
+        ("binomial_quantile.settled_from(u, n, p, found, flags), found)", "found, found)"),
     ],
     ("models/counting.py", POISSON_CUTS): [
         ("1 / (outcome + 1 + jnp.arange(AT_ONCE))", "1 / (outcome + 2 + jnp.arange(AT_ONCE))"),
         ("(uniform >= total) & (density > NOTHING * total)", "(uniform >= total) & (density > NOTHING)"),
         ("return outcome + AT_ONCE, density", "return outcome + 1, density"),
     ],
-    ("models/poisson_quantile.py", POISSON_CUTS): [
-        ("error = inverse**3 +", "error = 0 * inverse +"),
+    ("models/cornish_fisher.py", BINOMIAL_CUTS): [
+        ("return 0.03 / variance**3 + 4e-4", "return 0 * variance + 4e-4"),
+        ("+ 4e-4 * variance * (fourth * fourth)", "+ 0 * fourth"),
         ("(jnp.abs(slope) < STEEPEST)", "(jnp.abs(slope) < 2 * STEEPEST)"),
-        ("return outcome - 1, term, total + term", "return outcome - 1, term, total"),
+        ("~is_sure & (variance < WIDE)", "~is_sure & (variance < 100)"),
+        ("return whole + jnp.floor(found)", "return whole + jnp.round(found)"),
     ],
-    ("models/poisson_quantile.py", "models/test_leaps.py::test_doubtful_quantiles_are_found_from_any_guess"): [
-        ("total - density, total)", "total, total)"),
-        ("density * mean / (outcome + 1)", "density * mean / outcome"),
-    ],
-    ("models/poisson_quantile.py", "models/test_leaps.py::test_the_expansion_of_poisson_quantiles"): [
-        ("-16 / 25515", "16 / 25515"),
-        ("1 / 270, -23 / 17280", "1 / 270, -23 / 17180"),
+    ("models/cornish_fisher.py", EXPANSION): [
+        ("(1 / 240, -1 / 2160)", "(1 / 240, 1 / 2160)"),
+        ("-139 / 348364800", "-1 / 139"),
+        ("-1451 / 3135283200", "-1 / 1451"),
+        ("-433 / 622080", "433 / 622080"),
+        ("(1 / 756, -37 / 17010", "(-1 / 756, -37 / 17010"),
+        ("(1.0 if k % 2 else skew)", "skew"),
         ("inverse * (rows[2] + inverse * rows[3])", "inverse * rows[2]"),
+    ],
+    ("models/settling.py", ANY_GUESS): [
+        ("return outcome - 1, term, total + term", "return outcome - 1, term, total"),
+        ("total - density, total)", "total, total)"),
+        ("density * above(outcome)", "density * above(outcome + 1)"),
+        ("density * below(outcome), density)", "density, density)"),
+        ("NOTHING = 1e-17", "NOTHING = 1e-7"),
+    ],
+    ("models/binomial_quantile.py", ANY_GUESS): [
+        ("odds * (n - k) / (k + 1)", "odds * (n - k) / k"),
+        ("k / (odds * (n - k + 1))", "k / (odds * (n - k))"),
+        ("jnp.log1p(-distance / (n * (1 - p)))", "jnp.log1p(-distance / n)"),
+        ("0.5 * jnp.log(outcome * (others / n))", "0.5 * jnp.log(outcome)"),
+        (
+            "stirling_rest_of_any(n) - stirling_rest_of_any(outcome)",
+            "stirling_rest_of_any(n) + stirling_rest_of_any(outcome)",
+        ),
+    ],
+    ("models/binomial_quantile.py", HUGE): [
+        ("high = jnp.floor(p * HALF) / HALF", "high = p"),
+        ("(some - jnp.floor(some)) + n * (p - high)", "(some - jnp.floor(some))"),
+        ("whole = jnp.floor(most) + jnp.floor(some)", "whole = jnp.floor(most)"),
+    ],
+    ("models/poisson_quantile.py", POISSON_CUTS): [
+        ("mean - whole, mean, 1.0)", "mean - whole, mean, 0.5)"),
+    ],
+    ("models/poisson_quantile.py", ANY_GUESS): [
+        ("lambda k: mean / (k + 1)", "lambda k: mean / k"),
+        ("lambda k: k / mean", "lambda k: (k + 1) / mean"),
+        ("- distance\n", "+ distance\n"),
     ],
     ("models/transfer_matrix.py", CONSTANTS): [
         (

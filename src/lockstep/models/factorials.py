@@ -30,3 +30,21 @@ def stirling_rest(n: Array) -> Array:
     """``log n! - (n + 1/2) log n + n - log(2π)/2`` of numbers beyond the table, to rounding."""
     squared = n * n
     return (1 / 12 - (1 / 360 - 1 / (1260 * squared)) / squared) / n
+
+
+def stirling_rest_of_any(count: Array) -> Array:
+    """The same of whole numbers from 1."""
+    small = jnp.asarray(RESTS, count.dtype)[jnp.clip(count, 1, len(RESTS) - 1).astype(np.int32)]
+    return jnp.where(count < len(RESTS), small, stirling_rest(jnp.maximum(count, len(RESTS) - 1.0)))
+
+
+def _rests() -> np.ndarray:
+    """A table of them, by more terms of the series where the differences would lose digits; of 0 there is none."""
+    n = np.arange(len(TABLE), dtype=float)
+    n[0] = np.nan
+    terms = (1 / 12, -1 / 360, 1 / 1260, -1 / 1680, 1 / 1188, -691 / 360360, 1 / 156)
+    series = sum(one / n ** (2 * k + 1) for k, one in enumerate(terms))
+    return np.where(n < 10, TABLE - ((n + 0.5) * np.log(n) - n + HALF_LOG), series)
+
+
+RESTS = _rests()

@@ -2,26 +2,24 @@
 
 `jax.random.binomial` draws by rejection, with new bits for all particles in every round. Here one uniform number, which
 is noise like any other, is inverted, exactly to rounding, for all particles at once. Outcomes are counted from 0 where
-means are small. For large means Poisson quantiles have an expansion; binomial outcomes are searched from the mode
-outwards, a few steps for each standard deviation.
+means are small; the quantiles of large ones have an expansion, and sums decide where that is in doubt.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
 from lockstep.core.types import Array
+from lockstep.models import binomial_quantile, poisson_quantile
+from lockstep.models.cornish_fisher import LARGE
 from lockstep.models.counting import counted, where_any
-from lockstep.models.factorials import log_factorial
-from lockstep.models.poisson_quantile import LARGE, guessed, settled
 
 __all__ = ["binomial", "poisson"]
 
-SMALL = 150.0  # a binomial mean below which outcomes are counted from 0
+ALMOST_ONE = 1 - 2.0**-53  # the largest uniform number
 
 
 def binomial(uniform: Array, count: Any, probability: Any) -> Array:
@@ -49,12 +47,16 @@ def binomial(uniform: Array, count: Any, probability: Any) -> Array:
     (5,)
     """
     u, n, p = jnp.broadcast_arrays(*(jnp.asarray(value, float) for value in (uniform, count, probability)))
-    is_law = (p >= 0) & (p <= 1) & (n >= 0)
-    is_small = is_law & (n * jnp.minimum(p, 1 - p) < SMALL)
-    found = where_any(is_small, lambda flags: _counted(u, n, jnp.where(flags, p, 0.0)), -jnp.ones_like(u))
-    return _whole(
-        where_any(is_law & ~is_small, lambda flags: _from_the_mode(u, jnp.where(flags, n, 0.0), p), found), count
+    is_law = (p >= 0) & (p <= 1) & (n >= 0) & (n < np.inf)
+    is_large = is_law & (n * p * (1 - p) >= LARGE)
+    found = where_any(is_law & ~is_large, lambda flags: _counted(u, n, jnp.where(flags, p, 0.0)), -jnp.ones_like(u))
+    found, is_doubtful = where_any(
+        is_large,
+        lambda flags: binomial_quantile.guessed(jnp.where(flags, u, 0.5), n, p),
+        (found, jnp.zeros_like(is_large)),
     )
+    settled = where_any(is_doubtful, lambda flags: binomial_quantile.settled_from(u, n, p, found, flags), found)
+    return _whole(settled, count)
 
 
 def poisson(uniform: Array, mean: Any) -> Array:
@@ -79,12 +81,16 @@ def poisson(uniform: Array, mean: Any) -> Array:
     (5,)
     """
     u, mean = jnp.broadcast_arrays(jnp.asarray(uniform, float), jnp.asarray(mean, float))
-    is_small, is_large = (mean >= 0) & (mean < LARGE), (mean >= LARGE) & (mean < np.inf)
+    is_small = (mean >= 0) & (mean < LARGE)
+    is_large = (mean >= LARGE) & (mean < np.inf)
     found = where_any(is_small, lambda flags: _few(u, jnp.where(flags, mean, 0.0)), -jnp.ones_like(u))
     found, is_doubtful = where_any(
-        is_large, lambda flags: guessed(u, jnp.where(flags, mean, LARGE)), (found, jnp.zeros_like(is_large))
+        is_large,
+        lambda flags: poisson_quantile.guessed(jnp.where(flags, u, 0.5), mean),
+        (found, jnp.zeros_like(is_large)),
     )
-    return _whole(where_any(is_doubtful, lambda flags: settled(u, mean, found, flags), found), 0)
+    settled = where_any(is_doubtful, lambda flags: poisson_quantile.settled_from(u, mean, found, flags), found)
+    return _whole(settled, 0)
 
 
 def _few(uniform: Array, mean: Array) -> Array:
@@ -92,48 +98,13 @@ def _few(uniform: Array, mean: Array) -> Array:
 
 
 def _counted(uniform: Array, n: Array, p: Array) -> Array:
-    """Binomial numbers with few successes or few failures, whichever are fewer."""
+    """Binomial numbers with few successes or few failures, whichever are fewer; they grow with the uniform number."""
     is_few = p <= 0.5
     fewer = jnp.where(is_few, p, 1 - p)
     odds = fewer / (1 - fewer)
-    found = counted(uniform, jnp.exp(n * jnp.log1p(-fewer)), lambda k: odds * (n - k))
+    from_below = jnp.where(is_few, uniform, jnp.minimum(1 - uniform, ALMOST_ONE))
+    found = counted(from_below, jnp.exp(n * jnp.log1p(-fewer)), lambda k: odds * (n - k))
     return jnp.where(is_few, found, n - found)
-
-
-def _from_the_mode(uniform: Array, n: Array, p: Array) -> Array:
-    mode = jnp.floor((n + 1) * p)
-    log_density = log_factorial(n) - log_factorial(mode) - log_factorial(n - mode)
-    log_density += mode * jnp.log(p) + (n - mode) * jnp.log1p(-p)
-    odds = p / (1 - p)
-    return _searched(
-        uniform, mode, jnp.exp(log_density), lambda x: odds * (n - x) / (x + 1), lambda x: x / (odds * (n - x + 1))
-    )
-
-
-def _searched(uniform: Array, mode: Array, density: Array, above: Any, below: Any) -> Array:
-    """The outcome in whose share of [0, 1) a uniform number falls: the mode, then those above and below it in turn.
-
-    ``above(x)`` and ``below(x)`` are the ratios of the densities at x + 1 and x - 1 to that at x.
-    """
-    rest = uniform - density
-    is_done = rest < 0
-
-    def search(carry: Any) -> Any:
-        rest, high, low, up, down, found, is_done = carry
-        for _ in range(4):  # at once
-            up, high = up * above(high), high + 1
-            rest = rest - up
-            is_here = ~is_done & (rest < 0)
-            found, is_done = jnp.where(is_here, high, found), is_done | is_here
-            down, low = jnp.where(low > 0, down * below(low), 0.0), low - 1
-            rest = rest - down
-            is_here = ~is_done & (rest < 0)
-            found, is_done = jnp.where(is_here, low, found), is_done | is_here
-        # What is left beyond the last outcome is rounding: the mode stands for it.
-        return rest, high, low, up, down, found, is_done | ~(up + down > 0)
-
-    carry = (rest, mode, mode, density, density, mode, is_done)
-    return jax.lax.while_loop(lambda carry: ~jnp.all(carry[-1]), search, carry)[5]
 
 
 def _whole(found: Array, like: Any) -> Array:
