@@ -18,7 +18,7 @@ from blackjax.mcmc.random_walk import normal
 from numpyro.infer import HMCECS, MCMC, NUTS, init_to_value
 
 import lockstep as ls
-from benchmarks.harness import Builder, Task
+from benchmarks.harness import Builder, Task, timed
 
 UNITS = 1000  # effective draws
 WHOLE = 10_000  # effective draws of a row that counts set-up, compilation and warm-up
@@ -102,6 +102,36 @@ def ours_whole(rows: int, dimension: int) -> Builder:
         return time.perf_counter() - began - seconds, seconds, positions
 
     return lambda updates: whole_task("lockstep", run)
+
+
+def set_up(rows: int, dimension: int, is_compiled: bool) -> Builder:
+    """`ls.subsampled` until it can be sampled from, with all that it compiles or without."""
+
+    def run():
+        if not is_compiled:
+            jax.clear_caches()
+        return ls.subsampled(log_prior, log_likelihood, logistic_data(rows, dimension), initial=np.zeros(dimension))
+
+    return lambda updates: timed("lockstep", 1, run)
+
+
+def newton(rows: int, dimension: int) -> Builder:
+    """The maximum alone, by Newton's method on all rows from the same start, as NumPy has it in three lines."""
+
+    def run():
+        data, theta = logistic_data(rows, dimension), np.zeros(dimension)
+        x = data["x"].astype(float)
+        for _ in range(20):
+            p = 1 / (1 + np.exp(-(x @ theta)))
+            gradient = x.T @ (data["y"] - p) - theta / PRIOR_SCALE**2
+            precision = x.T @ (x * (p * (1 - p))[:, None]) + np.eye(dimension) / PRIOR_SCALE**2
+            step = np.linalg.solve(precision, gradient)
+            theta = theta + step
+            if np.sqrt(step @ precision @ step) < 0.05:  # posterior standard deviations, as ours
+                return theta
+        raise RuntimeError("Newton's method has not arrived")
+
+    return lambda updates: timed("NumPy, Newton", 1, run)
 
 
 def tuna(rows: int, dimension: int) -> Builder:

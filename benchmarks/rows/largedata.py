@@ -1,7 +1,7 @@
 """Posteriors of large data: effective draws a second against samplers that see all rows, and against HMCECS."""
 
 from benchmarks.harness import Row
-from benchmarks.largedata import hmcecs, nuts, ours, ours_whole, random_walk, tuna, update_time
+from benchmarks.largedata import hmcecs, newton, nuts, ours, ours_whole, random_walk, set_up, tuna, update_time
 
 ROWS_, DIMENSION, COUNT = 10**6, 10, 8
 WHAT = "logistic regression, N = 10⁶, d = 10"
@@ -25,7 +25,16 @@ def of_size(rows: int, exponent: str) -> Row:
     return Row(f"largedata-size-{exponent}", what, big, (small,), 1 / 1.5, updates=2**17, repeats=5)
 
 
+def of_set_up(name: str, what: str, is_compiled: bool, at_least: float) -> Row:
+    rows = 2 * 10**6
+    ours, peer = set_up(rows, DIMENSION, is_compiled), newton(rows, DIMENSION)
+    what = f"logistic regression, N = 2·10⁶, d = 10: {what}, against the mode alone"
+    return Row(f"largedata-{name}", what, ours, (peer,), at_least, updates=1, unit="set-up", repeats=5)
+
+
 ROWS = [
+    of_set_up("set-up", "set-up", True, 1.0),
+    of_set_up("set-up-whole", "set-up with compilation", False, 1 / 3),
     row("nuts", WHAT, ours(ROWS_, DIMENSION), nuts(ROWS_, DIMENSION), 1000.0),
     row("hmcecs", WHAT, ours(ROWS_, DIMENSION), hmcecs(ROWS_, DIMENSION), 100.0),
     row("walk", WHAT, ours(ROWS_, DIMENSION), random_walk(ROWS_, DIMENSION), 1000.0),

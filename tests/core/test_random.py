@@ -49,6 +49,15 @@ def test_words_are_those_of_jax():
     assert not np.array_equal(words[0], words[1])
 
 
+@pytest.mark.parametrize("size", [1, 3, 1000, 2_000_000, 2**31 - 1])
+def test_numbers_of_rows_are_the_first_bits_times_the_size(size):
+    drawn = np.asarray(random.below(jr.key(3), size, (40, 25)))
+    bits = np.asarray(jr.bits(jr.key(3), (1000,), jnp.uint64)).astype(object)
+    assert drawn.dtype == np.int32 and drawn.ravel().tolist() == [(int(b) >> 12) * size >> 52 for b in bits]
+    ends = random._share(jnp.array([0, 2**64 - 1], jnp.uint64), size)
+    assert ends.tolist() == [0, size - 1]
+
+
 def worst_logarithm() -> float:
     """The largest relative error of -log(u)."""
     u = uniform_of(some_bits(50_000))

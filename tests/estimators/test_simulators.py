@@ -103,6 +103,117 @@ def test_refusals():
         ls.abc(simulate, np.sum, 0.1, 1, weight="flat")
 
 
+def many_normals(key, theta):
+    return theta + jr.normal(key, (40,))
+
+
+def three(data):
+    return jnp.array([jnp.mean(data), jnp.std(data), jnp.max(data)])
+
+
+def boxed(rng, theta):
+    return theta + rng.normal(size=40)
+
+
+def boxed_three(data):
+    return [np.mean(data), np.std(data), np.max(data)]
+
+
+@pytest.mark.parametrize("vectorized", [None, False, True])
+def test_summaries_given_as_observed_data_are_refused(vectorized):
+    """Of three summaries the same three summaries can be taken, without a word."""
+    make, summaries = many_normals, three
+    if vectorized is not None:
+        make = ls.blackbox(
+            boxed if not vectorized else lambda rng, theta, count: theta + rng.normal(size=(count, 40)), vectorized
+        )
+        summaries = boxed_three
+    observed = np.linspace(-1.0, 1.5, 40)
+
+    def run(given):
+        synthetic = ls.synthetic_likelihood(make, summaries, given, 30)
+        for kernel in (ls.corrected, ls.pseudo_marginal):
+            ls.sample(kernel(synthetic, ls.RandomWalk(0.1)), 0.2, draws=3, chains=1)
+
+    run(observed)
+    for summarised in (boxed_three(observed), np.array(boxed_three(observed))):
+        with pytest.raises(
+            ValueError, match=r"observed .* has shape \(3,\), which is that of summaries.*\(40,\).*summaries=None"
+        ):
+            run(summarised)
+
+
+@pytest.mark.parametrize("boxed", [False, True])
+def test_summaries_may_be_lists(boxed):
+    def pairs(noise, theta):
+        return [theta + 0.1 * noise[0], noise[1] ** 2]
+
+    def normals(key, count):
+        return jr.normal(key, (count, 2))
+
+    make = ls.blackbox(pairs) if boxed else pairs
+    identity = lambda data: [data[0], 2 * data[1]]  # noqa: E731
+    runs = [
+        ls.sample(
+            ls.corrected(ls.synthetic_likelihood(make, summaries, [0.3, 1.0], 20, draw=normals), ls.RandomWalk(0.1)),
+            0.2, draws=10, chains=2,
+        )
+        for summaries in (None, identity)
+    ]  # fmt: skip
+    assert 0 < runs[0].acceptance <= 1 and runs[0].positions.shape == runs[1].positions.shape
+    near = ls.abc(make, lambda data: int(data[0] > 9) if boxed else (data[0] > 9).astype(int), 0.1, 3, draw=normals)
+    assert ls.sample(ls.pseudo_marginal(near, ls.RandomWalk(0.1)), 0.2, draws=10, chains=2).acceptance == 1
+
+
+def test_summaries_of_another_shape_are_refused():
+    """Where they would be broadcast against those of simulated data, without a word."""
+    one = ls.synthetic_likelihood(many_normals, lambda data: data[:3] if len(data) == 40 else data[:1], np.ones(7), 30)
+    with pytest.raises(ValueError, match=r"shape \(3,\) for simulated data and \(1,\) for observed.*must be alike"):
+        ls.sample(ls.corrected(one, ls.RandomWalk(0.1)), 0.2, draws=3, chains=1)
+
+
+def test_summaries_that_fail_on_observed_data_say_what_observed_is():
+    def of_table(data):
+        return jnp.array([data[:, 0].mean(), data[:, 1].mean()])
+
+    with pytest.raises(IndexError) as caught:
+        ls.synthetic_likelihood(simulate, of_table, np.array([0.3, 0.2]), 30)
+    assert any("observed are data, as simulate makes them" in note for note in caught.value.__notes__)
+    with pytest.raises(ValueError, match=r"summaries of observed have shape \(\).*observed are data"):
+        ls.synthetic_likelihood(simulate, np.mean, np.ones(20), 30)
+
+
+def test_observed_data_of_another_length_are_summarised():
+    """Point processes: as many points as there are."""
+
+    def points(rng, theta):
+        return rng.uniform(size=rng.poisson(np.exp(theta)))
+
+    synthetic = ls.synthetic_likelihood(ls.blackbox(points), lambda x: [len(x), np.sum(x)], np.full(7, 0.4), 30)
+    run = ls.sample(ls.corrected(synthetic, ls.RandomWalk(0.2)), 2.0, draws=20, chains=2)
+    assert 0 < run.acceptance < 1
+
+
+def test_a_chain_that_sticks_where_estimates_are_too_noisy_is_told_so():
+    """In a corner of a wide prior: summaries of data that the model cannot have made have hardly a covariance."""
+
+    def spread(noise, theta):
+        return jnp.array([theta + jnp.mean(noise), jnp.mean(jnp.exp(noise * jnp.exp(-theta)))])
+
+    synthetic = ls.synthetic_likelihood(
+        spread, None, np.array([0.1, 1.6]), 40, draw=lambda key, m: jr.normal(key, (m, 9))
+    )
+    starts = ls.Starts(np.array([0.0, 5.0]))
+    told = r"chain 1 never moved.*variance \S+, half of which the rule corrected.*About [\d,]+ samples.*instead of 40"
+    with pytest.warns(ls.LockstepWarning, match=told):
+        run = ls.sample(ls.corrected(synthetic, ls.RandomWalk(0.1)), starts, draws=200, chains=2)
+    first, *_ = run.summary().findings
+    assert "where it stood an estimate of D has the variance" in first and "starts near the bulk" in first
+    kernel = run.kernel
+    assert kernel.cure(np.zeros(1)) is None  # where estimates are good, it sticks for another reason
+    assert ls.naive(synthetic, ls.RandomWalk(0.1)).cure(np.full(1, 5.0)) is None  # which takes nothing off
+
+
 @pytest.mark.study
 def test_influenza_in_twenty_lines_compiled_by_changing_the_import():
     """The example is short, and the same program with JAX's functions draws the same, but for rounding."""

@@ -8,7 +8,7 @@ FAULTS = {
         ("keys[(group + 2) % 3] + np.uint32(group + 1)", "keys[(group + 2) % 3] + np.uint32(group)"),
         ("for group in range(5):", "for group in range(4):"),
         ("_threefry(first, second, which, counter)", "_threefry(first, second, jnp.uint32(0), counter)"),
-        ("(high << np.uint64(32)) | low", "(low << np.uint64(32)) | high"),
+        ("(high.astype(jnp.uint64) << np.uint64(32)) | low", "(low.astype(jnp.uint64) << np.uint64(32)) | high"),
     ],
     ("core/random.py", f"{RANDOM}::test_transforms_are_right_to_the_last_digit"): [
         ("for n in range(9)]  # of (2 atanh", "for n in range(8)]  # of (2 atanh"),
@@ -25,6 +25,11 @@ FAULTS = {
     ],
     ("core/random.py", f"{RANDOM}::test_points_have_no_direction"): [
         ("_SIGN, _AXIS = np.uint64(2**63), np.uint64(2**62)", "_SIGN, _AXIS = np.uint64(2**63), np.uint64(2**63)"),
+    ],
+    ("core/random.py", f"{RANDOM}::test_numbers_of_rows_are_the_first_bits_times_the_size"): [
+        ("((_from_one_to_two(bits) - 1.0) * size)", "((_from_one_to_two(bits) - 1.0) * (size - 1))"),
+        ("(_from_one_to_two(bits) - 1.0)", "(2.0 - _from_one_to_two(bits))"),
+        ("_threefry(first, second, jnp.zeros_like(counter), counter)", "_threefry(first, second, counter, counter)"),
     ],
     ("core/random.py", f"{RANDOM}::test_what_is_farthest_out"): [
         ("return 2.0 - _from_one_to_two", "return _from_one_to_two"),

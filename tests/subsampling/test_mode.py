@@ -2,6 +2,7 @@
 
 import re
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -10,11 +11,11 @@ from scipy.special import polygamma
 import lockstep as ls
 from lockstep.core.precision import canonical, double_precision
 from lockstep.host.functions import Scalar, wrapped
-from lockstep.subsampling.mode import _laplace, some_rows
+from lockstep.subsampling.mode import _laplace
 from lockstep.subsampling.objective import Objective, covariance_factor
 from lockstep.subsampling.prior import prior_of
 from lockstep.subsampling.rows import as_rows
-from lockstep.subsampling.sums import block_derivatives, block_values
+from lockstep.subsampling.sums import all_values, block_derivatives, block_values
 
 COVARIANCE = np.array([[2.0, 0.9, 0.0], [0.9, 1.0, -0.3], [0.0, -0.3, 0.5]])
 PRECISION = np.linalg.inv(COVARIANCE)
@@ -75,7 +76,7 @@ def test_a_first_search_on_some_rows_stands_for_all():
     """The sum over a few of many rows is weighed up: the unit of length is that of all rows."""
     values = np.random.default_rng(1).normal(3.0, size=200)
     with double_precision():
-        few = some_rows(as_rows(values), 50)
+        few = as_rows(values).some(50)
         one = Objective(
             canonical(prior_of(None), "log_prior"),
             canonical(wrapped(Scalar, lambda theta, row: -0.5 * (theta - row) ** 2, "log_likelihood"), "l"),
@@ -172,5 +173,45 @@ def test_what_is_skipped_is_not_summed():
     with double_precision():
         block, vector = jnp.array([1.0, 2.0, 4.0]), jnp.array([3.0])
         sums = block_derivatives(likelihood, block, 1, vector, jnp.zeros(()))
-        values = block_values(likelihood, block, 2, vector[None], jnp.zeros(()))
-    assert float(sums.value) == 18.0 and sums.gradient.tolist() == [6.0] and values.tolist() == [12.0]
+        values = block_values(likelihood, block, 2, jnp.array([[3.0], [5.0], [7.0]]), 2, jnp.zeros(()))
+    assert float(sums.value) == 18.0 and sums.gradient.tolist() == [6.0] and values.tolist() == [12.0, 20.0, 0.0]
+
+
+@pytest.mark.parametrize("size", [1, 63, 64, 100, 128, 1000])
+def test_pieces_of_blocks_count_every_row_once(monkeypatch, size):
+    """Pieces of 64 rows, blocks of 300: whole numbers, whose sums are exact, in any precision in which they come."""
+    monkeypatch.setattr("lockstep.subsampling.sums.PIECE_NUMBERS", 64)
+    monkeypatch.setattr("lockstep.subsampling.sums.MOST_NUMBERS", 300)
+    jax.clear_caches()
+    likelihood = wrapped(Scalar, lambda theta, row: row["a"] * theta**2 - row["b"] * theta, "log_likelihood")
+    data = {"a": np.arange(size), "b": np.arange(size, dtype=np.float32)}
+    with double_precision():
+        rows, like = as_rows(data), jnp.zeros(())
+        objective = Objective(
+            wrapped(Scalar, lambda theta: 0.0 * theta, "log_prior"), likelihood, rows, like, size, False
+        )
+        found, _ = objective.at(np.array([3.0]))
+        values = all_values(likelihood, rows, jnp.array([[3.0], [5.0]]), like)
+    total = sum(range(size))
+    assert values.tolist() == [6 * total, 20 * total]
+    assert (float(found.value), found.gradient.tolist(), found.hessian.tolist()) == (
+        6 * total,
+        [5 * total],
+        [[2 * total]],
+    )
+
+
+def test_a_large_sample_takes_few_passes():
+    """From the mode of some rows one step goes to that of all of them; what is left is to see that it has arrived."""
+    generator = np.random.default_rng(1)
+    x = generator.normal(size=(300_000, 3)).astype(np.float32)
+    y = (generator.uniform(size=len(x)) < 1 / (1 + np.exp(-x @ [0.5, -0.3, 1.0]))).astype(np.float32)
+
+    def log_likelihood(theta, row):
+        logit = jnp.dot(row["x"], theta)
+        return row["y"] * logit - jnp.logaddexp(0.0, logit)
+
+    mode = ls.subsampling.find_mode(None, log_likelihood, {"x": x, "y": y}, np.zeros(3))
+    assert mode.passes <= 3
+    residual = y - 1 / (1 + np.exp(-x.astype(float) @ mode.mean))
+    assert np.linalg.norm(mode.factor.T @ (x.T @ residual)) < 1e-3

@@ -6,12 +6,15 @@ import dataclasses
 import inspect
 from typing import Any, Self
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 
 from lockstep.core.arguments import whole
 from lockstep.core.evaluation import Evaluation
 from lockstep.core.parts import part, static
 from lockstep.core.types import Array, Key, Position, Shape
+from lockstep.estimators.observed import Seen
 from lockstep.estimators.samples import Samples
 from lockstep.host.black_box import BlackBox, see_sample
 from lockstep.host.boxes import is_box
@@ -26,17 +29,26 @@ class Side:
     simulate: Function
     summaries: Function | None
     is_candidate: bool = static()
+    seen: Seen | None = static(default=None)
 
     def __call__(self, noise: Any, position: Position, candidate: Position) -> Array:
         data = self.simulate(noise, candidate if self.is_candidate else position)
-        return data if self.summaries is None else self.summaries(data)
+        if self.summaries is None:
+            return listed(data)
+        found = listed(self.summaries(data))
+        if self.seen is not None:
+            self.seen.require(data, found)
+        return found
 
 
 class HostSide:
     """The same for a black box: one call, or one for all simulations if it is vectorized."""
 
-    def __init__(self, function: Any, summaries: Any, is_candidate: bool, is_vectorized: bool) -> None:
-        self.function, self.summaries = function, summaries
+    def __init__(
+        self, function: Any, summaries: Any, is_candidate: bool, is_vectorized: bool, seen: Seen | None = None
+    ) -> None:
+        self.function, self.summaries, self.seen = function, summaries, seen
+        self.is_seen = seen is None  # whether the first simulation has been held against what was observed
         self.is_candidate, self.is_vectorized = is_candidate, is_vectorized
         self.callee = Callee(function)
         kinds = ["rng", "position", "candidate", *(["count"] if self.callee.takes_count else [])]
@@ -52,12 +64,16 @@ class HostSide:
         else:
             data = self.function(theta, **{self.callee.rng_name: rng}, **keywords)
         if self.summaries is None:
-            return data
-        return np.array([self.summaries(one) for one in data]) if self.is_vectorized else self.summaries(data)
+            return listed(data)
+        found = [self.summaries(one) for one in data] if self.is_vectorized else self.summaries(data)
+        if not self.is_seen and self.seen is not None:
+            self.seen.require(*((data[0], found[0]) if self.is_vectorized else (data, found)))
+            self.is_seen = True
+        return listed(found)
 
     def calling(self, function: Any) -> HostSide:
         """The same with another function."""
-        return HostSide(function, self.summaries, self.is_candidate, self.is_vectorized)
+        return HostSide(function, self.summaries, self.is_candidate, self.is_vectorized, self.seen)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, HostSide) and self._key() == other._key()
@@ -66,7 +82,14 @@ class HostSide:
         return hash(self._key())
 
     def _key(self) -> Any:
-        return self.function, self.summaries, self.is_candidate, self.is_vectorized
+        return self.function, self.summaries, self.is_candidate, self.is_vectorized, self.seen
+
+
+def listed(found: Any) -> Any:
+    """A list of numbers, as a user may return summaries, as the vector that it is meant to be."""
+    if not isinstance(found, (list, tuple)):
+        return found
+    return jnp.stack(found) if any(isinstance(one, jax.Array) for one in found) else np.asarray(found, float)
 
 
 class OfSimulations(Evaluation):
@@ -90,23 +113,33 @@ class OfSimulations(Evaluation):
 
 
 def simulations(
-    simulate: Any, summaries: Any, is_candidate: bool, shape: Shape, count: int, draw: Any, name: str
+    simulate: Any,
+    summaries: Any,
+    is_candidate: bool,
+    shape: Shape,
+    count: int,
+    draw: Any,
+    name: str,
+    seen: Seen | None = None,
 ) -> Samples:
     """``count`` simulations at one of two positions, of which summaries are kept, as the samples of an estimator."""
     own = None if draw is None else wrapped(Function, draw, f"draw of {name}")
-    return Samples(side_of(simulate, summaries, is_candidate, shape, name), own, whole(count, f"count of {name}", 1))
+    side = side_of(simulate, summaries, is_candidate, shape, name, seen)
+    return Samples(side, own, whole(count, f"count of {name}", 1))
 
 
-def side_of(simulate: Any, summaries: Any, is_candidate: bool, shape: Shape, name: str) -> Function:
+def side_of(
+    simulate: Any, summaries: Any, is_candidate: bool, shape: Shape, name: str, seen: Seen | None = None
+) -> Function:
     """Simulation and summaries at one of two positions, as a sample of an estimator."""
     if isinstance(simulate, BlackBox):
         if simulate.is_batched:
             raise TypeError(f"simulate of {name} is a batched black box; take vectorized=True instead")
         given = summaries.callee.function if is_box(summaries) else summaries
-        host = HostSide(simulate.callee.function, given, is_candidate, simulate.is_vectorized)
+        host = HostSide(simulate.callee.function, given, is_candidate, simulate.is_vectorized, seen)
         box = BlackBox(Callee(host), simulate.is_vectorized)
         see_sample(box, shape)
         return Function(box, f"simulate of {name}")
     inner = wrapped(Function, simulate, f"simulate of {name}")
     summarize = None if summaries is None else wrapped(Function, summaries, f"summaries of {name}")
-    return Function(Side(inner, summarize, is_candidate), f"simulate of {name}")
+    return Function(Side(inner, summarize, is_candidate, seen), f"simulate of {name}")

@@ -10,17 +10,17 @@ import jax
 import numpy as np
 from jax.scipy.linalg import solve_triangular
 
-from lockstep.core.arguments import is_number, real_numbers
+from lockstep.core.arguments import is_number
 from lockstep.core.estimator import Estimate
 from lockstep.core.parts import part
-from lockstep.core.precision import double_precision
 from lockstep.core.trees import choose, namespace
 from lockstep.core.types import Array, Position
 from lockstep.estimators.combinations import Difference
+from lockstep.estimators.observed import observed_summaries
 from lockstep.estimators.samples import OfSamples, Pooled, Samples, moments
 from lockstep.estimators.sides import OfSimulations, simulations
 from lockstep.host.boxes import is_box
-from lockstep.host.functions import as_function, call_checked
+from lockstep.host.functions import as_function
 
 HARDLY = 3  # simulations beyond the number of summaries, without which the unbiased density does not exist
 
@@ -200,10 +200,11 @@ def synthetic_likelihood(
         raise ValueError(f"shrinkage of synthetic_likelihood is {shrinkage!r}; it must be a number from 0 to 1")
     for function, name in ((simulate, "simulate"), *(() if summaries is None else ((summaries, "summaries"),))):
         as_function(function, f"{name} of synthetic_likelihood")
-    seen = observed_summaries(summaries, observed)
+    seen, held_against = observed_summaries(summaries, observed, not is_box(simulate))
 
     def at(is_candidate: bool) -> Synthetic:
-        samples = simulations(simulate, summaries, is_candidate, seen.shape, count, draw, "synthetic_likelihood")
+        name = "synthetic_likelihood"
+        samples = simulations(simulate, summaries, is_candidate, seen.shape, count, draw, name, held_against)
         return Synthetic(samples, seen, float(shrinkage))
 
     found = Difference(at(False), at(True))
@@ -213,14 +214,3 @@ def synthetic_likelihood(
             f"{found.fewest} simulations"
         )
     return found
-
-
-def observed_summaries(summaries: Any, observed: Any) -> np.ndarray:
-    """The summaries of the observed data, a vector of numbers."""
-    given = summaries.callee.function if is_box(summaries) else summaries
-    with double_precision():
-        seen = observed if given is None else call_checked(given, "summaries", (observed,))
-        found = real_numbers(seen, "observed" if given is None else "summaries of observed")
-    if found.ndim != 1:
-        raise ValueError(f"summaries of observed have shape {found.shape}; they must be a vector")
-    return np.asarray(found)

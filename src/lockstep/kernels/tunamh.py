@@ -23,6 +23,7 @@ from lockstep.subsampling.bounds import LinearBound, RowBound
 from lockstep.subsampling.mode import find_mode
 from lockstep.subsampling.prior import require_order
 from lockstep.subsampling.proposals import check_proposal, choose_proposal
+from lockstep.subsampling.rows import widened
 from lockstep.subsampling.scatter import Scattered
 from lockstep.subsampling.sums import block_length
 from lockstep.subsampling.surrogates import Taylor
@@ -172,7 +173,7 @@ def _coefficients(estimator: Subsample, bound: Any) -> np.ndarray:
     with double_precision():
         bound, rows = canonical(bound, "bound"), estimator.rows
         is_controlled = isinstance(estimator.control, Taylor)
-        one_block = jax.jit(jax.vmap(lambda row: bound.coefficient(row, is_controlled)))
+        one_block = jax.jit(jax.vmap(lambda row: bound.coefficient(widened(row), is_controlled)))
         blocks = rows.blocks(block_length(rows, 1))
         found = np.concatenate([np.asarray(one_block(block))[skipped:] for _, skipped, block in blocks])
     if not np.all(np.isfinite(found) & (found >= 0)):

@@ -9,7 +9,6 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from lockstep.core import random
 from lockstep.core.adopt import adopted
 from lockstep.core.arguments import real_numbers
 from lockstep.core.flat import require_floating, size, unflatten
@@ -17,7 +16,7 @@ from lockstep.core.precision import canonical, double_precision
 from lockstep.core.proposal import Proposal
 from lockstep.core.types import Array, Key, Position
 from lockstep.proposals.independent import Candidate
-from lockstep.subsampling.rows import draw_indices
+from lockstep.subsampling.rows import widened
 
 DRAWS = 1024
 ROWS = 1024
@@ -77,7 +76,6 @@ def diagnose(estimator: Any, proposal: Any, start: Position, mean: Array, factor
     proposal = adopted(proposal, Proposal, "proposal", "a proposal such as ls.RandomWalk(scale)")
     mean, factor = real_numbers(mean, "mean"), real_numbers(factor, "factor")
     with double_precision():
-        key_rows, key_draws, key_noise = jr.split(jr.key(0), 3)
         estimator, proposal = canonical(estimator, "estimator"), canonical(proposal, "proposal")
         start = canonical(start, "start")
         require_floating(start, "diagnose")
@@ -86,12 +84,10 @@ def diagnose(estimator: Any, proposal: Any, start: Position, mean: Array, factor
                 f"mean has shape {mean.shape} and factor {factor.shape}, but start holds {size(start)} numbers; give "
                 f"the normal approximation of the posterior, a vector and a square matrix, such as those of find_mode"
             )
-        if estimator.rows.size <= ROWS:
-            rows = estimator.rows.block(0, estimator.rows.size)
-        else:
-            rows = estimator.rows.take(draw_indices(key_rows, estimator.rows.size, None, (ROWS,)))
-        found = _looked_at(estimator, proposal, start, mean, factor, rows, key_draws, key_noise)
-        z, log_q, old, new, spread, log_density = (np.asarray(one) for one in found)
+        rows = widened(estimator.rows.some(ROWS).arrays)
+        z = np.random.default_rng(0).normal(size=(DRAWS, len(mean)))
+        found = _looked_at(estimator, proposal, start, mean + z @ factor.T, rows, jr.key(0))
+        log_q, old, new, spread, log_density = (np.asarray(one) for one in found)
         log_ratio = log_q + new - old
         accepted = np.where(log_ratio < np.inf, np.exp(np.minimum(log_ratio, 0.0)), 0.0)
         # The draws come from the approximation: weigh them towards the posterior.
@@ -106,44 +102,32 @@ def _looked_at(
     estimator: Any,
     proposal: Any,
     start: Position,
-    mean: Array,
-    factor: Array,
+    vectors: Array,
     rows: Any,
-    key_draws: Key,
-    key_noise: Key,
+    key: Key,
 ) -> tuple[Array, ...]:
-    """Normal numbers of the draws, log proposal ratios, log targets at draws and candidates, variances, log densities.
+    """Log proposal ratios, log targets at draws and candidates, variances, log densities.
 
     The log density of independent candidates; NaN if they are not independent.
     """
-    z = random.normal(key_draws, (DRAWS, len(mean)))
-    draws = unflatten(mean + z @ factor.T, start, (DRAWS,))
-    noise = proposal.noise(key_noise, jax.tree.map(lambda leaf: leaf[0], draws), (DRAWS,))
+    draws = unflatten(vectors, start, (DRAWS,))
+    noise = proposal.noise(key, jax.tree.map(lambda leaf: leaf[0], draws), (DRAWS,))
     candidates, log_q = jax.vmap(proposal)(noise, draws)
-    both = jax.tree.map(lambda *leaves: jnp.concatenate(leaves), draws, candidates)
-    old, new = jnp.split(_log_targets(estimator, rows, both), 2)
+    pairs = jax.tree.map(lambda *leaves: jnp.stack(leaves, axis=1), draws, candidates)
+    targets, variances = jax.lax.map(lambda pair: _of_pair(estimator, rows, pair), pairs)
     log_density = noise.log_density if isinstance(noise, Candidate) else jnp.full(DRAWS, jnp.nan)
-    return z, log_q, old, new, _variances(estimator, rows, draws, candidates), log_density
+    return log_q, targets[:, 0], targets[:, 1], variances, log_density
 
 
-def _variances(estimator: Any, rows: Any, draws: Any, candidates: Any) -> Array:
-    """The variance of N times the difference of remainders over the rows, at pairs of positions."""
+def _of_pair(estimator: Any, rows: Any, pair: Any) -> tuple[Array, Array]:
+    """The log target at two positions, and the variance of N times the difference of remainders over the rows."""
 
-    def one(position: Position, candidate: Position) -> Array:
-        def remainder(row: Any) -> Array:
-            return estimator.remainder(candidate, row) - estimator.remainder(position, row)
+    def one(position: Position) -> tuple[Array, Array]:
+        remainders = estimator.rows.size * jax.vmap(lambda row: estimator.remainder(position, row))(rows)
+        return estimator.known(position) + remainders.mean(), remainders
 
-        return jnp.var(estimator.rows.size * jax.vmap(remainder)(rows))
-
-    return jax.lax.map(lambda pair: one(*pair), (draws, candidates))
-
-
-def _log_targets(estimator: Any, rows: Any, positions: Any) -> Array:
-    def one(position: Position) -> Array:
-        remainders = jax.vmap(lambda row: estimator.remainder(position, row))(rows)
-        return estimator.known(position) + estimator.rows.size * remainders.mean()
-
-    return jax.lax.map(one, positions)
+    targets, remainders = jax.vmap(one)(pair)
+    return targets, jnp.var(remainders[1] - remainders[0])
 
 
 def _tail(log_weights: np.ndarray) -> float:

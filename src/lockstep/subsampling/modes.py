@@ -10,7 +10,7 @@ import numpy as np
 from lockstep.core.flat import unflatten
 from lockstep.core.precision import canonical, double_precision
 from lockstep.proposals.mixtures import StudentMixture
-from lockstep.subsampling.mode import Mode, find_mode, some_rows
+from lockstep.subsampling.mode import Mode, find_mode
 from lockstep.subsampling.objective import Objective
 from lockstep.subsampling.rows import Rows
 
@@ -29,7 +29,7 @@ def other_modes(log_prior: Any, log_likelihood: Any, rows: Rows, mode: Mode) -> 
     found: list[Mode] = []
     with double_precision():
         like = canonical(mode.position, "position")
-        few = some_rows(rows, ROWS)
+        few = rows.some(ROWS)
         precision = np.linalg.inv(mode.factor)
         # On few rows a mode is found less exactly.
         apart = APART * max(1.0, np.sqrt(rows.size / few.size))

@@ -89,10 +89,13 @@ class Objective:
         factor = covariance_factor(-posterior.hessian)
         return factor is not None and bool(np.linalg.norm(factor.T @ posterior.gradient) < 1.0)
 
-    def search(self) -> None:
-        """Find the minimum: first in the user's coordinates, then in units of posterior standard deviations."""
+    def search(self, radius: float = 1.0) -> None:
+        """Find the minimum: first in the user's coordinates, then in units of posterior standard deviations.
+
+        ``radius`` is how far the first step may go, in the units that are known when the search begins.
+        """
         self.move_to(np.zeros(len(self.center)))
-        self.move_to(self.minimize(1.0, NEAR_ENOUGH))
+        self.move_to(self.minimize(radius, NEAR_ENOUGH))
         self.move_to(self.minimize(1.0, NEAR_ENOUGH))
 
     def move_to(self, u: Any) -> None:

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
+from lockstep.core import random
 from lockstep.core.arguments import is_array, shapes
 from lockstep.core.parts import part, static
 from lockstep.core.precision import double_precision
@@ -74,19 +75,33 @@ class Rows(Settled):
 
     def block(self, start: int, stop: int) -> Any:
         """Consecutive rows, floats in double precision."""
-        # As NumPy arrays, of which a part is no program to be compiled.
-        source = jax.tree.map(np.asarray, self.arrays) if self.files is None else self.files.arrays
         with double_precision():
-            return jax.tree.map(lambda leaf: jnp.asarray(leaf[start:stop], _wide(leaf.dtype)), source)
+            return jax.tree.map(lambda leaf: jnp.asarray(leaf[start:stop], _wide(leaf.dtype)), self._on_host)
 
     def blocks(self, length: int) -> Iterator[tuple[int, int, Any]]:
         """All rows in blocks of one length: the number of the first row, how many to skip, and the block.
 
         The last block begins earlier than where the one before it ended, so that one program does for all of them.
+        They are in the precision in which they came: whoever sums them widens them piece by piece.
         """
         for start in range(0, self.size, length):
             first = max(0, min(start, self.size - length))
-            yield first, start - first, self.block(first, min(first + length, self.size))
+            with double_precision():  # integers of 64 bits stay what they are
+                block = jax.tree.map(lambda leaf, at=first: jnp.asarray(leaf[at : at + length]), self._on_host)
+            yield first, start - first, block
+
+    def some(self, count: int) -> Rows:
+        """So many rows chosen at random, always the same ones; all if there are no more."""
+        if self.size <= count and self.files is None:
+            return self
+        chosen = np.sort(np.random.default_rng(0).choice(self.size, min(count, self.size), replace=False))
+        with double_precision():
+            return Rows(jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf[chosen])), self._on_host), len(chosen))
+
+    @property
+    def _on_host(self) -> Any:
+        """As NumPy arrays, without a copy: a part of one is no program to be compiled."""
+        return jax.tree.map(np.asarray, self.arrays) if self.files is None else self.files.arrays
 
     @property
     def bytes_per_row(self) -> int:
@@ -137,7 +152,7 @@ def as_rows(data: Any) -> Rows:
 def draw_indices(key: Key, size: int, cumulative: Any, shape: Shape) -> Array:
     """Row numbers, equally likely or with given cumulative probabilities."""
     if cumulative is None:
-        return jr.randint(key, shape, 0, size, np.int32)
+        return random.below(key, size, shape)
     found = jnp.searchsorted(cumulative, jr.uniform(key, shape, float) * cumulative[-1], side="right")
     return found.clip(0, size - 1).astype(np.int32)
 

@@ -14,7 +14,7 @@ from lockstep.core.precision import canonical, double_precision
 from lockstep.core.types import Array, Key, Position
 from lockstep.subsampling.mode import Mode
 from lockstep.subsampling.rows import Rows
-from lockstep.subsampling.sums import all_values
+from lockstep.subsampling.sums import all_values, prior_values
 
 FACTORS = (2.0, 1.0, 0.5)  # of the scale of the normal approximation; the mode itself if none will do
 MOST_ABOVE = 2.0  # of the log posterior above its normal approximation: independent candidates would stick there
@@ -64,8 +64,9 @@ class Scattered(NamedTuple):
         """Of all rows, at flat positions."""
         like = self._like
         log_prior, log_likelihood = canonical((self.log_prior, self.log_likelihood), "log_likelihood")
-        prior = jax.vmap(lambda vector: log_prior(unflatten(vector, like)))(jnp.asarray(vectors))
-        return np.asarray(prior) + all_values(log_likelihood, self.rows, jnp.asarray(vectors), like)
+        vectors = jnp.asarray(vectors)
+        prior = prior_values(log_prior, vectors, like)
+        return np.asarray(prior) + all_values(log_likelihood, self.rows, vectors, like)
 
     def _log_normal(self, vectors: np.ndarray) -> np.ndarray:
         white = np.linalg.solve(self.mode.factor, (vectors - self.mode.mean).T)
