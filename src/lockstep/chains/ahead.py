@@ -27,6 +27,7 @@ from lockstep.engine.choice import engine_of
 from lockstep.engine.interface import Engine
 from lockstep.engine.interpreted import INTERPRETED, Walked, beginnings, gathered, old_objects_set_aside, walk, walking
 from lockstep.engine.reject import Rejecting
+from lockstep.engine.stock import Stock
 from lockstep.engine.thinning import Thinning
 from lockstep.host.boxes import is_interpreted
 from lockstep.host.recall import Made, recalling
@@ -111,7 +112,14 @@ class InterpretedAhead(Ahead):
         self.typical = seconds if self.typical == np.inf else 0.8 * self.typical + 0.2 * seconds
 
     def advance(
-        self, kernel: Any, chain_keys: Key, state: Any, block: Block, thinning: Thinning, cells: int
+        self,
+        kernel: Any,
+        chain_keys: Key,
+        state: Any,
+        block: Block,
+        thinning: Thinning,
+        cells: int,
+        stock: Stock | None = None,
     ) -> tuple[Any, Output]:
         starts = list(beginnings(kernel, chain_keys, state, block, cells))
 

@@ -19,6 +19,7 @@ from lockstep.engine.block import CELL, Block, Output
 from lockstep.engine.choice import engine_of
 from lockstep.engine.interface import Engine
 from lockstep.engine.pace import Pace
+from lockstep.engine.stock import Stock
 from lockstep.engine.thinning import Thinning
 from lockstep.host.failures import Failures
 from lockstep.storage.point import Point, Witness
@@ -55,26 +56,27 @@ def drive(
     cells = cells or engine.cells_per_block(kernel, chain_keys, point.state, longest)
     trial = Trial(kernel, min(engine.trial_steps, total))
     try:
-        while point.step < total and not stop.is_wanted and not (judge is not None and judge.is_enough):
-            is_due = any(keeper.is_due(point) for keeper in keepers)
-            end = total if judge is None else judge.next_step(point)
-            block, most = next_block(task, point.step, end, cells, pace, is_due)
-            programs, block_began = engine.compilations(), time.perf_counter()
-            state, output = advance(kernel, chain_keys, point.state, block, point.thinning, cells, engine)
-            now = time.perf_counter()
-            trial.see(block, state, output.info)
-            draws, reached = after(point, block, state, output, task, now - began, failures)
-            if draws is not None:
+        with engine.stock(kernel, chain_keys, point.state, cells, total) as stock:
+            while point.step < total and not stop.is_wanted and not (judge is not None and judge.is_enough):
+                is_due = any(keeper.is_due(point) for keeper in keepers)
+                end = total if judge is None else judge.next_step(point)
+                block, most = next_block(task, point.step, end, cells, pace, is_due)
+                programs, block_began = engine.compilations(), time.perf_counter()
+                state, output = advance(kernel, chain_keys, point.state, block, point.thinning, cells, engine, stock)
+                now = time.perf_counter()
+                trial.see(block, state, output.info)
+                draws, reached = after(point, block, state, output, task, now - began, failures)
+                if draws is not None:
+                    for keeper in keepers:
+                        keeper.add(draws)
+                point, began = reached, now
                 for keeper in keepers:
-                    keeper.add(draws)
-            point, began = reached, now
-            for keeper in keepers:
-                keeper.reach(point, is_last=point.step == total)
-            if judge is not None:
-                judge.see(point)
-            shown.update(point.step * task.count, f"{point.totals}  {engine.note}".rstrip())
-            if engine.compilations() == programs and (block.steps == most or not is_due):
-                pace.learn(block.steps, now - block_began)
+                    keeper.reach(point, is_last=point.step == total)
+                if judge is not None:
+                    judge.see(point)
+                shown.update(point.step * task.count, f"{point.totals}  {engine.note}".rstrip())
+                if engine.compilations() == programs and (block.steps == most or not is_due):
+                    pace.learn(block.steps, now - block_began)
     finally:
         # Stopped, or an error in a user's function: what was computed is kept.
         for keeper in keepers:
@@ -93,10 +95,17 @@ def next_block(task: Task, start: int, end: int, cells: int, pace: Pace, is_due:
 
 
 def advance(
-    kernel: Any, chain_keys: Any, state: Any, block: Block, thinning: Thinning, cells: int, engine: Engine
+    kernel: Any,
+    chain_keys: Any,
+    state: Any,
+    block: Block,
+    thinning: Thinning,
+    cells: int,
+    engine: Engine,
+    stock: Stock | None = None,
 ) -> tuple[Any, Output]:
     """Take the steps of a block with all chains: states, and an output with leading axes (chains, draws)."""
-    state, output = engine.advance(kernel, chain_keys, state, block, thinning, cells)
+    state, output = engine.advance(kernel, chain_keys, state, block, thinning, cells, stock)
     used = slice(0, thinning.slots(block.steps))
     return state, jax.tree.map(lambda leaf: np.swapaxes(np.asarray(leaf)[used], 0, 1), output)
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import operator
 import time
+from contextlib import AbstractContextManager
 from typing import Any, ClassVar
 
 import jax
@@ -19,9 +20,10 @@ import numpy as np
 
 from lockstep.core.trees import choose, is_floating, is_key
 from lockstep.core.types import Array, Key, Position
-from lockstep.engine.block import CELL, Block, Output, block_noise
+from lockstep.engine.block import CELL, Block, Output
 from lockstep.engine.compiled import COMPILED
 from lockstep.engine.interface import Engine
+from lockstep.engine.stock import Stock
 from lockstep.engine.thinning import Thinning
 from lockstep.host.callback import raised_here
 
@@ -42,6 +44,11 @@ class Ahead(Engine):
 
     def cells_per_block(self, kernel: Any, chain_keys: Key, state: Any, steps: int) -> int:
         return self.own.cells_per_block(kernel, chain_keys, state, steps)
+
+    def stock(
+        self, kernel: Any, chain_keys: Key, state: Any, cells: int, end: int
+    ) -> AbstractContextManager[Stock | None]:
+        return self.own.stock(kernel, chain_keys, state, cells, end)
 
     def no_info(self, kernel: Any, chain_keys: Key, state: Any) -> list[Any] | None:
         return self.own.no_info(kernel, chain_keys, state)
@@ -75,23 +82,31 @@ class CompiledAhead(Ahead):
         return f"ahead {self.updates / self.rounds:.1f} of {self.width}" if self.rounds else ""
 
     def advance(
-        self, kernel: Any, chain_keys: Key, state: Any, block: Block, thinning: Thinning, cells: int
+        self,
+        kernel: Any,
+        chain_keys: Key,
+        state: Any,
+        block: Block,
+        thinning: Thinning,
+        cells: int,
+        stock: Stock | None = None,
     ) -> tuple[Any, Output]:
         programs, began = self.compilations(), time.perf_counter()
         if self.width == 1 or block.steps == 1:
-            state, output = COMPILED.advance(kernel, chain_keys, state, block, thinning, cells)
+            state, output = COMPILED.advance(kernel, chain_keys, state, block, thinning, cells, stock)
         else:
-            state, output = self._advance(kernel, chain_keys, state, block, thinning, cells)
+            noise = COMPILED.noise(kernel, chain_keys, state, block, cells, stock)
+            state, output = self._advance(kernel, state, noise, block, thinning, cells)
         if not self.is_settled and programs == self.compilations():
             self._learn(block.steps, time.perf_counter() - began)
         return state, output
 
     def _advance(
-        self, kernel: Any, chain_keys: Key, state: Any, block: Block, thinning: Thinning, cells: int
+        self, kernel: Any, state: Any, noise: Any, block: Block, thinning: Thinning, cells: int
     ) -> tuple[Any, Output]:
         with raised_here():
             state, output, rounds = jax.block_until_ready(
-                _advance(kernel, chain_keys, state, block, cells=cells, width=self.width)
+                _advance(kernel, state, noise, block, cells=cells, width=self.width)
             )
         self.rounds, self.updates = self.rounds + int(rounds), self.updates + block.steps
         whole = jax.tree.map(lambda leaf: np.asarray(leaf)[:, : block.steps], output)
@@ -99,7 +114,7 @@ class CompiledAhead(Ahead):
         def draws_of(chain: int) -> Output:
             return thinning.of_chain(chain).gather_draws(jax.tree.map(lambda leaf: leaf[chain], whole))
 
-        draws = [draws_of(chain) for chain in range(len(chain_keys))]
+        draws = [draws_of(chain) for chain in range(_chains(state))]
         return state, jax.tree.map(lambda *leaves: np.stack(leaves, axis=1), *draws)
 
     def _learn(self, steps: int, seconds: float) -> None:
@@ -116,14 +131,11 @@ class CompiledAhead(Ahead):
 
 
 @functools.partial(jax.jit, static_argnames=("cells", "width"))
-def _advance(
-    kernel: Any, chain_keys: Key, state: Any, block: Block, *, cells: int, width: int
-) -> tuple[Any, Output, Array]:
+def _advance(kernel: Any, state: Any, noise: Any, block: Block, *, cells: int, width: int) -> tuple[Any, Output, Array]:
     """The compiled block: its states, every update in the first rows of the output, and how many rounds it took.
 
     Chains go on at their own pace: ``at`` is how many updates each of them has behind it.
     """
-    noise = block_noise(kernel, chain_keys, state, block.start // CELL, cells)
     noise = jax.tree.map(lambda leaf: jnp.swapaxes(leaf, 0, 1), noise)
     offset, last_row, lanes = block.start % CELL, cells * CELL - 1, jnp.arange(width)
 
@@ -154,9 +166,13 @@ def _advance(
         lambda leaf: jnp.zeros((leaf.shape[0], cells * CELL + width, *leaf.shape[1:]), leaf.dtype),
         Output(moved.position, info),
     )
-    begun = (state, jnp.zeros(chain_keys.shape[0], int), output, jnp.zeros((), int))
+    begun = (state, jnp.zeros(_chains(state), int), output, jnp.zeros((), int))
     state, _, output, rounds = jax.lax.while_loop(lambda carry: jnp.any(carry[1] < block.steps), body, begun)
     return state, output, rounds
+
+
+def _chains(state: Any) -> int:
+    return int(jax.tree.leaves(state)[0].shape[0])
 
 
 def _differ(first: Any, second: Any) -> Array:

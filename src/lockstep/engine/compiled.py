@@ -1,6 +1,7 @@
 """The compiled engine: a block of noise, drawn at once, and a loop of moves that contains no random number generator.
 
-One compiled block serves runs of every length.
+The two are programs of their own, so that the noise of the next block can be drawn while chains move (`Stock`). One
+compiled block serves runs of every length.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from lockstep.engine import block as limits
 from lockstep.engine.block import CELL, Block, Output, block_noise, take
 from lockstep.engine.devices import calls_host, laid_over, used
 from lockstep.engine.interface import Engine
+from lockstep.engine.stock import Stock
 from lockstep.engine.thinning import Thinning, counted
 from lockstep.host.callback import raised_here
 
@@ -48,14 +50,36 @@ class CompiledEngine(Engine):
         needed = math.ceil(steps / CELL)
         return int(2 ** min(math.floor(math.log2(max(most, 1))), math.ceil(math.log2(needed))))
 
+    def stock(self, kernel: Any, chain_keys: Key, state: Any, cells: int, end: int) -> Stock:
+        def draw(first_cell: int) -> Any:
+            return _noise(kernel, chain_keys, state, first_cell, cells=cells)
+
+        return Stock(draw, end, _is_drawn_ahead(kernel, chain_keys, state, cells))
+
     def advance(
-        self, kernel: Any, chain_keys: Key, state: Any, block: Block, thinning: Thinning, cells: int
+        self,
+        kernel: Any,
+        chain_keys: Key,
+        state: Any,
+        block: Block,
+        thinning: Thinning,
+        cells: int,
+        stock: Stock | None = None,
     ) -> tuple[Any, Output]:
         gathering = thinning if thinning.is_on else None  # of draws that are single updates nothing need be gathered
         if gathering is not None and gathering.info is None:
             gathering = gathering._replace(info=self.no_info(kernel, chain_keys, state))
         with raised_here():
-            return jax.block_until_ready(_advance(kernel, chain_keys, state, block, gathering, cells=cells))
+            noise = self.noise(kernel, chain_keys, state, block, cells, stock)
+            return jax.block_until_ready(_advance(kernel, state, noise, block, gathering, cells=cells))
+
+    def noise(
+        self, kernel: Any, chain_keys: Key, state: Any, block: Block, cells: int, stock: Stock | None = None
+    ) -> Any:
+        """The noise of a block, from a stock if there is one."""
+        if stock is not None:
+            return stock.of(block)
+        return _noise(kernel, chain_keys, state, block.start // CELL, cells=cells)
 
     def no_info(self, kernel: Any, chain_keys: Key, state: Any) -> list[Any]:
         leaves = jax.tree.leaves(_one_cell.trace(kernel, chain_keys, state).out_info[1][1])
@@ -69,7 +93,7 @@ class CompiledEngine(Engine):
         return laid_over((chain_keys, state), count)
 
     def compilations(self) -> int:
-        return int(_advance._cache_size())  # type: ignore[attr-defined]
+        return int(_noise._cache_size() + _advance._cache_size())  # type: ignore[attr-defined]
 
 
 COMPILED = CompiledEngine()
@@ -81,11 +105,16 @@ def _init(kernel: Any, positions: Position, keys: Key) -> Any:
 
 
 @functools.partial(jax.jit, static_argnames="cells")
+def _noise(kernel: Any, chain_keys: Key, state: Any, first_cell: Array, *, cells: int) -> Any:
+    """The noise of a block."""
+    return block_noise(kernel, chain_keys, state, first_cell, cells)
+
+
+@functools.partial(jax.jit, static_argnames="cells")
 def _advance(
-    kernel: Any, chain_keys: Key, state: Any, block: Block, thinning: Thinning | None, *, cells: int
+    kernel: Any, state: Any, noise: Any, block: Block, thinning: Thinning | None, *, cells: int
 ) -> tuple[Any, Output]:
     """The compiled block: its states, and its draws in the first slots of the output."""
-    noise = block_noise(kernel, chain_keys, state, block.start // CELL, cells)
     offset = block.start % CELL
     move = jax.vmap(kernel.move)
 
@@ -119,6 +148,19 @@ def _one_cell(kernel: Any, chain_keys: Key, state: Any) -> tuple[Any, Any]:
     noise = block_noise(kernel, chain_keys, state, 0, 1)
     moved, info = jax.vmap(kernel.move)(state, take(noise, 0))
     return noise, (moved.position, info)
+
+
+def _is_drawn_ahead(kernel: Any, chain_keys: Key, state: Any, cells: int) -> bool:
+    """Whether the noise of a block may be drawn in a thread, while the block before it is used.
+
+    Not where it would take much memory a second time, where it comes from the host, whose errors belong to the thread
+    that asks, or where chains are on several devices: those are busy, and take programs in one order.
+    """
+    if cells * _bytes_per_cell(kernel, chain_keys, state)[0] > limits.MOST_NOISE:
+        return False
+    if len(chain_keys.devices()) > 1:
+        return False
+    return not calls_host(_one_cell.trace(kernel, chain_keys, state).jaxpr.jaxpr)
 
 
 def _bytes_per_cell(kernel: Any, chain_keys: Key, state: Any) -> tuple[int, int]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar
 
 from lockstep.core.types import Array, Key, Position
 from lockstep.engine.block import Block, Output
+from lockstep.engine.stock import Stock
 from lockstep.engine.thinning import Thinning
 
 
@@ -41,9 +43,22 @@ class Engine(ABC):
     def cells_per_block(self, kernel: Any, chain_keys: Key, state: Any, steps: int) -> int:
         """How many cells of noise a block of a run of so many steps has: a power of two that keeps memory bounded."""
 
+    def stock(
+        self, kernel: Any, chain_keys: Key, state: Any, cells: int, end: int
+    ) -> AbstractContextManager[Stock | None]:
+        """The noise of a run that ends at a step, for ``advance``, in a scope; None: each block draws its own."""
+        return nullcontext()
+
     @abstractmethod
     def advance(
-        self, kernel: Any, chain_keys: Key, state: Any, block: Block, thinning: Thinning, cells: int
+        self,
+        kernel: Any,
+        chain_keys: Key,
+        state: Any,
+        block: Block,
+        thinning: Thinning,
+        cells: int,
+        stock: Stock | None = None,
     ) -> tuple[Any, Output]:
         """The states of all chains after the steps of a block, and its draws, with leading axes (draws, chains).
 

@@ -24,6 +24,7 @@ from lockstep.engine.block import CELL, Block, Output, block_noise
 from lockstep.engine.early import stopping_early
 from lockstep.engine.hosted import hosted, to_host
 from lockstep.engine.interface import Engine
+from lockstep.engine.stock import Stock
 from lockstep.engine.thinning import Thinning
 from lockstep.host.boxes import forgotten
 from lockstep.host.generator import RandomKey, seeds_of
@@ -57,7 +58,14 @@ class InterpretedEngine(Engine):
         return 1 << (min(max(most, 1), -(-steps // CELL)).bit_length() - 1)
 
     def advance(
-        self, kernel: Any, chain_keys: Key, state: Any, block: Block, thinning: Thinning, cells: int
+        self,
+        kernel: Any,
+        chain_keys: Key,
+        state: Any,
+        block: Block,
+        thinning: Thinning,
+        cells: int,
+        stock: Stock | None = None,
     ) -> tuple[Any, Output]:
         starts = list(beginnings(kernel, chain_keys, state, block, cells))
         with quiet(), old_objects_set_aside():
