@@ -59,6 +59,10 @@ class Kernel(Part):
     def move(self, state: Any, noise: Any) -> tuple[Any, Any]:
         """One update, with all randomness given."""
 
+    def drawing(self, positions: Position) -> Any:
+        """What makes the noise at these positions of several chains: the kernel, or less, with the same ``noise``."""
+        return self
+
     def step(self, rng_key: Key, state: Any) -> tuple[Any, Any]:
         """One update with the noise of ``rng_key``, as BlackJAX's loops call it."""
         return self.move(state, self.noise(rng_key, state.position))

@@ -38,15 +38,25 @@ class Output(NamedTuple):
 
 def block_noise(kernel: Any, chain_keys: Key, state: Any, first_cell: Array, cells: int) -> Any:
     """The noise of whole cells, with leading axes (steps, chains)."""
+    return noise_of_cells(kernel, cell_keys(chain_keys, first_cell, cells), state.position)
 
-    def of_cell(chain_key: Key, position: Position, cell: Array) -> Any:
-        return kernel.noise(jr.fold_in(chain_key, cell), position, (CELL,))
 
-    over_cells = jax.vmap(of_cell, in_axes=(None, None, 0))
-    noise = jax.vmap(over_cells, in_axes=(0, 0, None))(chain_keys, state.position, first_cell + jnp.arange(cells))
+def cell_keys(chain_keys: Key, first_cell: Array, cells: int) -> Key:
+    """The keys of whole cells, with axes (chains, cells)."""
+    numbers = first_cell + jnp.arange(cells)
+    return jax.vmap(lambda chain_key: jax.vmap(lambda cell: jr.fold_in(chain_key, cell))(numbers))(chain_keys)
+
+
+def noise_of_cells(kernel: Any, keys: Key, positions: Position) -> Any:
+    """The noise of cells, of which these are the keys, with leading axes (steps, chains)."""
+
+    def of_cell(key: Key, position: Position) -> Any:
+        return kernel.noise(key, position, (CELL,))
+
+    noise = jax.vmap(jax.vmap(of_cell, in_axes=(0, None)))(keys, positions)
 
     def steps_first(leaf: Array) -> Array:
-        return jnp.moveaxis(leaf.reshape((leaf.shape[0], cells * CELL, *leaf.shape[3:])), 1, 0)
+        return jnp.moveaxis(leaf.reshape((leaf.shape[0], leaf.shape[1] * CELL, *leaf.shape[3:])), 1, 0)
 
     # The barrier keeps XLA from fusing the noise into the loop, where it would be computed anew at each step.
     return jax.lax.optimization_barrier(jax.tree.map(steps_first, noise))

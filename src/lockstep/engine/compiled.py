@@ -17,7 +17,7 @@ from jax.extend.core import jaxprs_in_params
 
 from lockstep.core.types import Array, Key, Position
 from lockstep.engine import block as limits
-from lockstep.engine.block import CELL, Block, Output, block_noise, take
+from lockstep.engine.block import CELL, Block, Output, block_noise, cell_keys, noise_of_cells, take
 from lockstep.engine.devices import calls_host, laid_over, used
 from lockstep.engine.interface import Engine
 from lockstep.engine.stock import Stock
@@ -52,7 +52,7 @@ class CompiledEngine(Engine):
 
     def stock(self, kernel: Any, chain_keys: Key, state: Any, cells: int, end: int) -> Stock:
         def draw(first_cell: int) -> Any:
-            return _noise(kernel, chain_keys, state, first_cell, cells=cells)
+            return _drawn(kernel, chain_keys, state, first_cell, cells)
 
         return Stock(draw, end, _is_drawn_ahead(kernel, chain_keys, state, cells))
 
@@ -79,7 +79,7 @@ class CompiledEngine(Engine):
         """The noise of a block, from a stock if there is one."""
         if stock is not None:
             return stock.of(block)
-        return _noise(kernel, chain_keys, state, block.start // CELL, cells=cells)
+        return _drawn(kernel, chain_keys, state, block.start // CELL, cells)
 
     def no_info(self, kernel: Any, chain_keys: Key, state: Any) -> list[Any]:
         leaves = jax.tree.leaves(_one_cell.trace(kernel, chain_keys, state).out_info[1][1])
@@ -104,10 +104,17 @@ def _init(kernel: Any, positions: Position, keys: Key) -> Any:
     return jax.vmap(kernel.init)(positions, keys)
 
 
-@functools.partial(jax.jit, static_argnames="cells")
-def _noise(kernel: Any, chain_keys: Key, state: Any, first_cell: Array, *, cells: int) -> Any:
-    """The noise of a block."""
-    return block_noise(kernel, chain_keys, state, first_cell, cells)
+def _drawn(kernel: Any, chain_keys: Key, state: Any, first_cell: int, cells: int) -> Any:
+    """The noise of a block, by programs that know of the kernel only what draws: others with the same noise use them.
+
+    To compile noise takes three times as long as to compile the moves of a simple kernel.
+    """
+    positions = state.position
+    return _noise(kernel.drawing(positions), _cell_keys(chain_keys, first_cell, cells=cells), positions)
+
+
+_cell_keys = jax.jit(cell_keys, static_argnames="cells")
+_noise = jax.jit(noise_of_cells)
 
 
 @functools.partial(jax.jit, static_argnames="cells")

@@ -12,7 +12,7 @@ import numpy as np
 from lockstep.core import random
 from lockstep.core.adopt import adopted
 from lockstep.core.kernel import Info, Kernel, Noise, State
-from lockstep.core.parts import part, set_field
+from lockstep.core.parts import part, set_field, static
 from lockstep.core.proposal import Proposal
 from lockstep.core.ratio import Ratio
 from lockstep.core.trees import choose, have_equal_values, is_alike
@@ -55,6 +55,12 @@ class MetropolisHastings(Kernel):
             self.ratio.noise(key_ratio, position, shape),
             -random.exponential(key_accept, shape),
         )
+
+    def drawing(self, positions: Position) -> Any:
+        """Without the ratio, if that draws nothing: other densities then have the same noise, and the same programs."""
+        one = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), positions)
+        noise = jax.eval_shape(self.ratio.noise, jr.key(0), one)
+        return self if jax.tree.leaves(noise) else Drawing(self.proposal, Silent(jax.tree.structure(noise)))
 
     def init(self, position: Position, key: Key | None = None) -> State:
         """The state at ``position``; ratios that remember an estimate need a ``key`` to make the first one.
@@ -158,6 +164,26 @@ def no_coupling(proposal: Proposal) -> str | None:
         f"its proposal, {proposal.name}, does not say how two chains are proposed the same candidate; "
         f"give it a method coupled(noise, meet, position, candidate, other), or take another"
     )
+
+
+@part
+class Silent:
+    """A ratio that draws nothing, of a given structure."""
+
+    nothing: Any = static()
+
+    def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
+        return jax.tree.unflatten(self.nothing, ())
+
+
+@part
+class Drawing:
+    """The noise of a kernel whose ratio draws none."""
+
+    proposal: Proposal
+    ratio: Silent
+
+    noise = MetropolisHastings.noise
 
 
 def both_moved(
