@@ -12,7 +12,7 @@ import pytest
 import lockstep as ls
 from lockstep.chains import drive as chains_module
 from lockstep.core.precision import canonical
-from lockstep.engine import block as limits
+from lockstep.engine import block as limits, compiled
 from lockstep.engine.compiled import COMPILED
 from lockstep.engine.thinning import Thinning
 
@@ -498,6 +498,25 @@ def test_blocks_are_bounded_by_their_draws_and_by_what_noise_is_made_of():
             n = COMPILED.cells_per_block(kernel, keys, state, 10**9)
             assert n * limits.CELL * 4 * bytes_per_step <= most or n == 1
             assert n <= 8
+
+
+def test_kernels_with_the_same_noise_share_its_program():
+    """Another density, and another rule, compile their moves alone; another number of samples has other noise."""
+
+    def sample(noise, position, candidate):
+        return noise - 0.5 * jnp.sum(candidate**2 - position**2)
+
+    def made(kernel):
+        before = compiled._noise._cache_size(), compiled._advance._cache_size()
+        ls.sample(kernel, jnp.zeros(7), draws=70, chains=3, progress=False)
+        return compiled._noise._cache_size() - before[0], compiled._advance._cache_size() - before[1]
+
+    walk, noisy = ls.RandomWalk(0.5), ls.estimators.mean(sample, 5, lambda key, count: jr.normal(key, (count,)))
+    assert made(ls.standard(lambda theta: -0.5 * jnp.sum(theta**2), walk)) == (1, 1)
+    assert made(ls.standard(lambda theta: -0.1 * jnp.sum(theta**4), walk)) == (0, 1)
+    assert made(ls.naive(noisy, walk)) == (1, 1)
+    assert made(ls.penalty(noisy, walk)) == (0, 1)
+    assert made(ls.penalty(noisy.with_count(6), walk)) == (1, 1)
 
 
 def test_nothing_compiles_twice():

@@ -85,6 +85,11 @@ class Ratio(Accountable):
         """Refuse to start where its promise is broken at some candidates."""
 
     @declared
+    def drawing(self) -> Any:
+        """What makes the noise: the ratio, or the part of it that does, with the same ``noise``."""
+        return self
+
+    @declared
     def is_memory_random(self) -> bool:
         """Whether what it remembers is a random estimate."""
         return True

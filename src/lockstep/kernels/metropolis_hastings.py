@@ -57,10 +57,11 @@ class MetropolisHastings(Kernel):
         )
 
     def drawing(self, positions: Position) -> Any:
-        """Without the ratio, if that draws nothing: other densities then have the same noise, and the same programs."""
+        """Proposal and what draws of the ratio: other densities and rules with the same noise use the same programs."""
         one = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), positions)
         noise = jax.eval_shape(self.ratio.noise, jr.key(0), one)
-        return self if jax.tree.leaves(noise) else Drawing(self.proposal, Silent(jax.tree.structure(noise)))
+        is_drawn = bool(jax.tree.leaves(noise))
+        return Drawing(self.proposal, self.ratio.drawing if is_drawn else Silent(jax.tree.structure(noise)))
 
     def init(self, position: Position, key: Key | None = None) -> State:
         """The state at ``position``; ratios that remember an estimate need a ``key`` to make the first one.
@@ -168,7 +169,7 @@ def no_coupling(proposal: Proposal) -> str | None:
 
 @part
 class Silent:
-    """A ratio that draws nothing, of a given structure."""
+    """What draws nothing, of a given structure."""
 
     nothing: Any = static()
 
@@ -178,10 +179,10 @@ class Silent:
 
 @part
 class Drawing:
-    """The noise of a kernel whose ratio draws none."""
+    """The noise of a kernel, by those of its parts that draw."""
 
     proposal: Proposal
-    ratio: Silent
+    ratio: Any
 
     noise = MetropolisHastings.noise
 

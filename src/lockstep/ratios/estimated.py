@@ -91,6 +91,10 @@ class Estimated(Ratio):
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
         return self.estimator.noise(key, position, shape)
 
+    @property
+    def drawing(self) -> Any:
+        return self.estimator
+
     def init(self, noise: Any, position: Position) -> Memory:
         return ()
 
