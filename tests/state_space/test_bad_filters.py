@@ -236,3 +236,31 @@ def test_arguments_of_the_kernel():
     plain = ls.sample(ls.standard(lambda x: -(x**2), ls.RandomWalk(1.0)), 0.0, draws=5, chains=1)
     with pytest.raises(AttributeError, match="keeps no paths"):
         _ = plain.paths
+
+
+def test_functions_of_numpy_and_of_jax_do_not_share_a_generator():
+    boxed = ls.blackbox(lambda rng, theta, count: rng.normal(size=count))
+    with pytest.raises(
+        TypeError, match=r"transition of StateSpace is no black box.*ls.blackbox\(transition\), or give"
+    ):
+        changed(initial=boxed, draw=None)
+    # Noise that is drawn serves both.
+    made = changed(initial=ls.blackbox(lambda noise, theta, count: noise))
+    assert np.isfinite(run(made).log_likelihood)
+
+
+def test_a_function_that_takes_no_input_is_told_so():
+    for made in (Numpy().model, changed()):
+        with pytest.raises(TypeError, match="must take") as told:
+            run(made, inputs=np.zeros(4))
+        assert "the input of that time after it" in told.value.__notes__[0]
+        assert "without a random generator" not in str(told.value)
+    with pytest.raises(TypeError, match="if it is written for NumPy, wrap it"):
+        run(changed(initial=lambda rng, theta, count: rng.normal(size=count)))
+
+
+def test_a_figure_names_the_states():
+    state = {"level": jnp.zeros(()), "slopes": jnp.zeros(2)}
+    made = ls.models.StateSpace(lambda key, theta: state, lambda key, x, theta, t: x, lambda theta, x, y, t: x["level"])
+    axes = run(made).figure(DATA).axes
+    assert [axis.get_ylabel() for axis in axes] == ["level", "slopes[0]", "slopes[1]", "effective\nparticles"]

@@ -24,6 +24,8 @@ from lockstep.host.generator import RandomKey
 
 T = TypeVar("T")
 FLOAT = np.float64
+GENERATORS = (RandomKey, np.random.Generator)
+GENERATOR_NAMES = frozenset({"rng", "generator"})  # of parameters
 
 
 def call_checked(
@@ -58,7 +60,7 @@ def explain(error: Exception, function: Any, name: str, arguments: tuple[Any, ..
 def _given(arguments: tuple[Any, ...]) -> str:
     """What a function was called with."""
     return ", ".join(
-        "a random key" if is_key(a) else "a random generator" if isinstance(a, RandomKey) else shapes(a)
+        "a random key" if is_key(a) else "a random generator" if isinstance(a, GENERATORS) else shapes(a)
         for a in arguments
     )
 
@@ -83,11 +85,13 @@ def _require_arity(function: Any, name: str, arguments: tuple[Any, ...]) -> None
             box.callee.bind(signature, arguments)
     except TypeError as error:
         what = ""
+        if box is None and GENERATOR_NAMES.intersection(signature.parameters):
+            what = " (if it is written for NumPy, wrap it: ls.blackbox(function))"
         if box is not None:
             what = f" (it is called with {_given(arguments)})"
-            if isinstance(arguments[0], RandomKey) or is_key(arguments[0]):
+            if isinstance(arguments[0], GENERATORS) or is_key(arguments[0]):
                 what += ", the generator as the parameter `rng` or the first one"
-            elif FOR_NUMBERS.union(["rng", "generator"]).intersection(signature.parameters):
+            elif FOR_NUMBERS.union(GENERATOR_NAMES).intersection(signature.parameters):
                 what += ", without a random generator: a noisy log density is for ls.pseudo_marginal"
         raise TypeError(
             f"{name} must take {len(arguments)} positional argument{'s' * (len(arguments) > 1)}{what}, but its "

@@ -14,20 +14,24 @@ def draw(found: Any, data: Any = None, path: Any = None) -> Any:
     """Draw it; save it if a path is given. Returns the matplotlib figure."""
     from matplotlib.figure import Figure
 
-    means, bands = jax.tree.leaves(found.means), jax.tree.leaves(found.quantiles)
+    means, bands = jax.tree_util.tree_leaves_with_path(found.means), jax.tree.leaves(found.quantiles)
     rows = [
-        (mean.reshape(len(mean), -1)[:, i], band.reshape(*band.shape[:2], -1)[:, :, i])
-        for mean, band in zip(means, bands, strict=True)
+        (
+            _name(place, i if mean.ndim > 1 else None),
+            mean.reshape(len(mean), -1)[:, i],
+            band.reshape(*band.shape[:2], -1)[:, :, i],
+        )
+        for (place, mean), band in zip(means, bands, strict=True)
         for i in range(int(np.prod(mean.shape[1:])))
     ][:4]
     figure = Figure(figsize=(8.0, 2.2 * len(rows) + 1.8), layout="constrained")
     axes = np.atleast_1d(figure.subplots(len(rows) + 1, 1, sharex=True, height_ratios=[2.0] * len(rows) + [1.0]))
     low, high = int(np.argmin(found.levels)), int(np.argmax(found.levels))
-    for axis, (mean, band) in zip(axes, rows, strict=False):
+    for axis, (name, mean, band) in zip(axes, rows, strict=False):
         label = f"{100 * (found.levels[high] - found.levels[low]):.0f} % of the filtered states"
         axis.fill_between(found.times, band[:, low], band[:, high], color=BLUE, alpha=0.25, linewidth=0, label=label)
         axis.plot(found.times, mean, color=BLUE, linewidth=1.6, label="mean")
-        axis.set_ylabel("state")
+        axis.set_ylabel(name)
     if data is not None:
         axes[0].plot(found.times, np.asarray(data), ".", color=GREY, markersize=4, label="data")
     axes[0].legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, frameon=False, fontsize=9)
@@ -38,3 +42,9 @@ def draw(found: Any, data: Any = None, path: Any = None) -> Any:
     if path is not None:
         figure.savefig(path, dpi=150)
     return figure
+
+
+def _name(place: Any, index: int | None) -> str:
+    """The name of a component of the state, where it has one."""
+    name = jax.tree_util.keystr(place, simple=True, separator=".") or "state"
+    return name if index is None else f"{name}[{index}]"

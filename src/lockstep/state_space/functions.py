@@ -29,10 +29,14 @@ class Swarm:
     is_boxed: bool = static(default=False)
 
     def __call__(self, *arguments: Any) -> Any:
-        if self.is_boxed:
-            return self.function(*arguments)
         axes = tuple(0 if is_mapped else None for is_mapped in self.mapped)
-        return jax.vmap(self.function, in_axes=axes + (None,) * (len(arguments) - len(axes)))(*arguments)
+        axes += (None,) * (len(arguments) - len(axes))
+        try:
+            return self.function(*arguments) if self.is_boxed else jax.vmap(self.function, in_axes=axes)(*arguments)
+        except TypeError as error:
+            if len(arguments) == len(self.mapped) + 2:  # the time, and an input
+                error.add_note("With inputs= every function that takes t takes the input of that time after it.")
+            raise
 
     def __repr__(self) -> str:
         return repr(self.function)

@@ -11,6 +11,7 @@ from lockstep.state_space.functions import swarm
 from lockstep.state_space.simulate import Simulated, simulated
 
 ALL, ONE = True, False
+NOISY = ("initial", "transition", "propose", "propose_initial")
 
 
 @part
@@ -103,6 +104,14 @@ class StateSpace:
                 raise TypeError(f"{name} of StateSpace must be a function, not None")
         if self.draw is not None and not isinstance(self.draw, Function):
             set_field(self, "draw", Function(self.draw, "draw"))
+        if self.is_boxed and self.draw is None:
+            noisy = [name for name in NOISY if getattr(self, name) is not None]
+            plain = [name for name in noisy if not getattr(self, name).is_boxed]
+            if plain:
+                raise TypeError(
+                    f"{plain[0]} of StateSpace is no black box, but other functions are: its noise would be a NumPy "
+                    f"generator, which JAX does not take. Wrap it as well, ls.blackbox({plain[0]}), or give draw"
+                )
 
     @property
     def is_boxed(self) -> bool:
