@@ -56,6 +56,7 @@ def law_of(kernel: Any) -> Any:
         raise ValueError(
             "initial is None; give a position (only kernels of ls.Parameters draw one from their priors themselves)"
         )
+    kernel.shown.require_law()
     return kernel.shown.draw
 
 
