@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import jax
@@ -255,6 +256,8 @@ def test_a_chain_that_sticks_where_estimates_are_too_noisy_is_told_so():
         run = ls.sample(ls.corrected(synthetic, ls.RandomWalk(0.1)), starts, draws=200, chains=2)
     first, *_ = run.summary().findings
     assert "where it stood an estimate of D has the variance" in first and "starts near the bulk" in first
+    variance, samples = re.search(r"the variance (\S+), half .* About ([\d,]+) samples", first).groups()
+    assert 40 * float(variance) * 0.99 < int(samples.replace(",", "")) < 40 * float(variance) * 1.11  # to two digits
     kernel = run.kernel
     assert kernel.cure(np.zeros(1)) is None  # where estimates are good, it sticks for another reason
     assert ls.naive(synthetic, ls.RandomWalk(0.1)).cure(np.full(1, 5.0)) is None  # which takes nothing off

@@ -13,6 +13,12 @@ FAULTS = {
     ("chains/fit.py", BEGIN + "test_chains_begin_more_widely_than_the_posterior"): [
         ("    starts = Starts(start.draw(start_keys(key, chains)))\n", "    return initial, None\n"),
     ],
+    (
+        "chains/fit.py",
+        BEGIN + "test_chains_of_named_parameters_begin_around_the_mode_unless_the_user_says_where",
+    ): [
+        ("is_own = not is_left_out and (", "is_own = ("),
+    ],
     # Small numbers are stored as 0.0.
     ("results/table.py", FOUND + "test_small_numbers_survive"): [
         ('round_to="none").astype', "round_to=3).astype"),
