@@ -821,12 +821,6 @@ FAULTS = {
         ("jnp.arange(0, length, piece)", "jnp.arange(0, length - piece + 1, piece)"),
         ("function(widened(rows), first", "function(rows, first"),
     ],
-    ("subsampling/mode.py", "subsampling/test_mode.py::test_a_large_sample_takes_few_passes"): [
-        (
-            "objective.search(np.sqrt(len(center) * rows.size / few.size) if few is not rows else 1.0)",
-            "objective.search()",
-        ),
-    ],
     ("subsampling/objective.py", "subsampling/test_mode.py::test_a_first_search_on_some_rows_stands_for_all"): [
         (
             "self.weight, self.show, self.passes = total / rows.size, show, 0",

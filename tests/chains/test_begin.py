@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pytest
+from scipy import stats
 
 import lockstep as ls
 from lockstep.chains.fit import fitted
@@ -184,3 +185,14 @@ def test_groups_begin_where_all_chains_do_and_compile_nothing_of_their_own():
         groups = [first, *(initial_positions(draw, begin + 6, jr.key(1), begin, 6) for begin in (6, 12, 18))]
     assert chain_keys._cache_size() == compiled
     assert np.array_equal(np.concatenate(groups), together)
+
+
+def test_chains_of_named_parameters_begin_around_the_mode_unless_the_user_says_where(recwarn):
+    """Draws from a wide prior are hundreds of standard deviations away, where estimates are of no use."""
+    data = np.random.default_rng(0).normal(3.0, 1.0, size=4000)
+    kernel = ls.subsampled(None, lambda mean, row: -0.5 * (row - mean) ** 2, data)
+    parameters = ls.Parameters(mean=stats.norm(0, 20))
+    run = ls.sample(parameters.posterior(kernel), draws=20, chains=4, seed=1)
+    assert np.all(abs(run.positions["mean"] - data.mean()) < 6 / np.sqrt(4000))
+    assert "around the mode that was found from a draw of the prior" in run.began
+    assert not [one for one in recwarn if "standard deviations from the mode" in str(one.message)]

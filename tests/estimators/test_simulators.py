@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
+import pandas
 import pytest
 from scipy import stats
 
@@ -165,6 +167,51 @@ def test_summaries_may_be_lists(boxed):
     assert ls.sample(ls.pseudo_marginal(near, ls.RandomWalk(0.1)), 0.2, draws=10, chains=2).acceptance == 1
 
 
+def test_simulations_go_on_in_a_directory(tmp_path):
+    """What was held against the observed data once is the same model still."""
+    synthetic = ls.synthetic_likelihood(ls.blackbox(boxed), boxed_three, np.linspace(-1.0, 1.5, 40), 30)
+    kernel = ls.corrected(synthetic, ls.RandomWalk(0.1))
+    first, more = (ls.sample(kernel, 0.2, draws=n, chains=1, directory=tmp_path / "run").positions for n in (3, 6))
+    assert np.array_equal(first, more[:, :3])
+
+
+def test_tables_of_pandas_are_data_and_summaries():
+    def table(rng, theta):
+        return pandas.Series(theta + rng.normal(size=12))
+
+    def summaries(data):
+        return data.agg(["mean", "std"])
+
+    given = ls.synthetic_likelihood(ls.blackbox(table), summaries, table(np.random.default_rng(0), 1.0), 20)
+    plain = ls.synthetic_likelihood(
+        ls.blackbox(table), lambda data: np.asarray(summaries(data)), table(np.random.default_rng(0), 1.0), 20
+    )
+    runs = [ls.sample(ls.corrected(one, ls.RandomWalk(0.3)), 0.9, draws=10, chains=2) for one in (given, plain)]
+    assert np.array_equal(runs[0].positions, runs[1].positions)
+
+
+@pytest.mark.parametrize("boxed", [False, True])
+def test_what_is_no_distance_is_refused(boxed):
+    """A vector of them would have been one likelihood more for each entry; a negative one is nearer than near."""
+    make = (
+        ls.blackbox(lambda rng, theta: theta + rng.normal(size=3))
+        if boxed
+        else lambda key, theta: theta + jr.normal(key, (3,))
+    )
+
+    def run(distance):
+        ls.sample(
+            ls.pseudo_marginal(ls.abc(make, distance, 0.5, 4, "uniform"), ls.RandomWalk(0.1)), 0.2, draws=3, chains=1
+        )
+
+    with pytest.raises(ValueError, match=r"distance of abc returned an array of shape \(3,\); it must be one number"):
+        run(lambda data: abs(data))
+    with pytest.raises(ValueError, match="is a distance negative"):
+        run(lambda data: data[0] - 9.0)
+    with pytest.raises(TypeError, match="distance of abc takes data, observed; it is called with simulated data alone"):
+        run(lambda data, observed: abs(data[0] - observed))
+
+
 def test_summaries_of_another_shape_are_refused():
     """Where they would be broadcast against those of simulated data, without a word."""
     one = ls.synthetic_likelihood(many_normals, lambda data: data[:3] if len(data) == 40 else data[:1], np.ones(7), 30)
@@ -209,6 +256,8 @@ def test_a_chain_that_sticks_where_estimates_are_too_noisy_is_told_so():
         run = ls.sample(ls.corrected(synthetic, ls.RandomWalk(0.1)), starts, draws=200, chains=2)
     first, *_ = run.summary().findings
     assert "where it stood an estimate of D has the variance" in first and "starts near the bulk" in first
+    variance, samples = re.search(r"the variance (\S+), half .* About ([\d,]+) samples", first).groups()
+    assert 40 * float(variance) * 0.99 < int(samples.replace(",", "")) < 40 * float(variance) * 1.11  # to two digits
     kernel = run.kernel
     assert kernel.cure(np.zeros(1)) is None  # where estimates are good, it sticks for another reason
     assert ls.naive(synthetic, ls.RandomWalk(0.1)).cure(np.full(1, 5.0)) is None  # which takes nothing off

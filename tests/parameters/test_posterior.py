@@ -236,7 +236,7 @@ def test_models_name_their_parameters():
 
 STARTS = {
     "missing": ({"mean": 0.0}, "a value for each of mean, scale"),
-    "outside": ({"mean": 0.0, "scale": -1.0}, "scale is -1.0, which is not in above 0.0"),
+    "outside": ({"mean": 0.0, "scale": -1.0}, "scale is -1.0, which is outside of its support, above 0.0"),
     "shape": ({"mean": [0.0, 1.0], "scale": 1.0}, r"mean has shape \(2,\)"),
 }
 
@@ -255,3 +255,25 @@ def test_functions_take_all_names_or_one_dict():
     assert ls.sample(kernel, draws=5, chains=2).positions["mean"].shape == (2, 5)
     with pytest.raises(TypeError, match="it must be a kernel such as"):
         PARAMETERS.posterior(3)
+
+
+def test_what_is_no_parameter_is_named():
+    """An argument that nobody gives, and names that belong to `Parameters` itself."""
+    told = r"takes extra, which is no parameter: those of ls\.Parameters are mean, scale"
+    functions = {told: lambda mean, scale, extra: -mean, "'extra'": ls.blackbox(lambda mean, scale, extra: -mean)}
+    for message, function in functions.items():
+        with pytest.raises(TypeError, match=message):
+            ls.sample(PARAMETERS.posterior(ls.standard(function, ls.RandomWalk(1.0))), draws=3, chains=1)
+    kernel = PARAMETERS.posterior(ls.standard(lambda mean, scale, power=2: -(mean**power), ls.RandomWalk(1.0)))
+    assert ls.sample(kernel, draws=3, chains=1).draws == 3
+    for name in ("dims", "coords", "log_prior"):
+        with pytest.raises(ValueError, match=f"a parameter cannot be called '{name}'"):
+            ls.Parameters(**{name: stats.norm()})
+    assert ls.Parameters(self=stats.norm()).names == ("self",)
+
+
+def test_a_start_that_is_wanted_is_all_that_is_told():
+    kernel = ls.Parameters(share=ls.simplex(3)).posterior(ls.standard(lambda share: share[0], ls.RandomWalk(1.0)))
+    with pytest.raises(ValueError, match="share: a support alone is no law to draw from") as caught:
+        ls.sample(kernel, draws=3)
+    assert not any("NumPy" in note or "called with" in note for note in getattr(caught.value, "__notes__", ()))

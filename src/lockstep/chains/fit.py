@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from lockstep.chains.placing import Placing
 from lockstep.chains.starts import Starts, initial_positions, start_keys
 from lockstep.core.declared import Part
 from lockstep.core.types import Key, Position
@@ -64,13 +65,16 @@ def fitted_parts(kernel: Any, initial: Any, key: Key, progress: bool | None = No
 
 def _begin(start: Any, initial: Any, chains: int, key: Key) -> tuple[Any, str | None]:
     """Where chains begin if a fit has found where they may."""
-    is_own = callable(initial) or isinstance(initial, (Starts, Pair))
+    is_left_out = isinstance(initial, Placing) and initial.is_left_out
+    is_own = not is_left_out and (callable(initial) or isinstance(initial, (Starts, Pair)))
     if not isinstance(start, Scattered):
         return (initial, None) if is_own else (start, "chains began where a fit has put them, not at `initial`")
     if is_own:
         warn_if_far(start, initial_positions(initial, chains, key))
         return initial, None
     starts = Starts(start.draw(start_keys(key, chains)))
+    if is_left_out:
+        return starts, "chains began scattered around the mode that was found from a draw of the prior"
     return starts, "chains began scattered around the mode that was found from `initial`, not at `initial`"
 
 

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from lockstep.chains.starts import Starts
-from lockstep.core.parts import part
+from lockstep.core.parts import part, static
 from lockstep.core.shown import Shown
 from lockstep.core.types import Key, Position
 from lockstep.coupling.common_noise import Pair
@@ -21,6 +21,7 @@ class Placing:
 
     shown: Any
     draw: Any
+    is_left_out: bool = static(default=False)  # the user gave no start: where a fit finds a better one, it counts
 
     def __call__(self, key: Key) -> Position:
         return legs_placed(self.shown, self.draw(key))
@@ -39,7 +40,8 @@ class Walked:
 def placed(kernel: Any, initial: Any) -> Any:
     """Where chains walk from, for what a user gave as ``initial``; None: the kernel says, or it is refused."""
     shown: Shown | None = kernel.shown
-    if initial is None:
+    is_left_out = initial is None
+    if is_left_out:
         initial = law_of(kernel)
     if shown is None or shown.unconstrained is None or isinstance(initial, (Placing, Walked)):
         return initial
@@ -47,7 +49,7 @@ def placed(kernel: Any, initial: Any) -> Any:
         return initial if initial.is_walked else Starts(_each_placed(shown, initial.positions))
     if isinstance(initial, type) or not callable(initial):
         return legs_placed(shown, initial)
-    return Placing(shown, Function(initial, "initial"))
+    return Placing(shown, Function(initial, "initial"), is_left_out)
 
 
 def law_of(kernel: Any) -> Any:
@@ -56,6 +58,7 @@ def law_of(kernel: Any) -> Any:
         raise ValueError(
             "initial is None; give a position (only kernels of ls.Parameters draw one from their priors themselves)"
         )
+    kernel.shown.require_law()
     return kernel.shown.draw
 
 

@@ -49,6 +49,9 @@ class Shown(Part):
         """``draw(key)``: values at which a chain may begin; None: users must say where."""
         return None
 
+    def require_law(self) -> None:
+        """Refuse what cannot say where chains begin."""
+
     def stored(self) -> dict[str, Any] | None:
         """Everything as JSON, for files; None: it needs functions, which files do not keep."""
         return None

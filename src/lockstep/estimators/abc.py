@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ class WithinDistance(OfSimulations):
     epsilon: Array
     weight: str = static(default=NORMAL)
 
-    name = "the ABC likelihood"
+    name = "the ABC likelihood (is a distance negative or no number?)"
     exact_when = (
         "its target is what you want: the posterior given that simulated data come within epsilon of those observed, "
         "not the posterior itself"
@@ -34,10 +35,15 @@ class WithinDistance(OfSimulations):
 
     def __call__(self, noise: Any, position: Position) -> Array:
         distances = self.samples(noise, position, position)
+        if np.ndim(distances) != 1:
+            raise ValueError(
+                f"distance of abc returned an array of shape {distances.shape[1:]}; it must be one number, such as the "
+                f"norm of that"
+            )
         xp, far = namespace(distances), distances / self.epsilon
         log_weights = -(far**2) / 2 if self.weight == NORMAL else xp.where(far <= 1, 0.0, -np.inf)
-        # A distance that is no number is told, not taken for a far one.
-        log_weights = xp.where(far == far, log_weights, np.nan)
+        # A distance that is none, negative or no number, is told, and not taken for a near or a far one.
+        log_weights = xp.where(far >= 0, log_weights, np.nan)
         largest = log_weights.max()
         shift = choose(xp.isfinite(largest), largest, 0.0)
         return xp.log(xp.exp(log_weights - shift).mean()) + shift
@@ -89,8 +95,23 @@ def abc(
     Marjoram, Molitor, Plagnol and Tavaré (2003), PNAS 100. Bornn, Pillai, Smith and Woodard (2017), Statistics and
     Computing 27 (how many simulations).
     """
-    as_function(distance, "distance of abc")
+    _require_one_argument(as_function(distance, "distance of abc"))
     if not isinstance(weight, str) or weight not in (NORMAL, UNIFORM):
         raise ValueError(f'weight of abc is {weight!r}; it must be "{NORMAL}" or "{UNIFORM}"')
     samples = simulations(simulate, distance, True, (), count, draw, "abc")
     return WithinDistance(samples, positive(epsilon, "epsilon of abc"), weight)
+
+
+def _require_one_argument(distance: Any) -> None:
+    try:
+        parameters = inspect.signature(distance).parameters.values()
+    except (TypeError, ValueError):
+        return
+    needed = [
+        p.name for p in parameters if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+    ]
+    if len(needed) > 1:
+        raise TypeError(
+            f"distance of abc takes {', '.join(needed)}; it is called with simulated data alone. Let it know the "
+            f"observed ones: lambda data: distance(data, observed)"
+        )

@@ -64,7 +64,10 @@ def observed_summaries(summaries: Any, observed: Any, is_compiled: bool) -> tupl
         )
     if found.ndim != 1:
         what = "observed has" if given is None else "summaries of observed have"
-        raise ValueError(f"{what} shape {found.shape}; they must be a vector{'' if given is None else '. ' + REMEDY}")
+        alone = " (a single one in a list)" if found.ndim == 0 else ""
+        raise ValueError(
+            f"{what} shape {found.shape}; they must be a vector{alone}{'' if given is None else '. ' + REMEDY}"
+        )
     return np.asarray(found), None if given is None else Seen(shape_of(observed), found.shape)
 
 

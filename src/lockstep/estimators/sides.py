@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import weakref
 from typing import Any, Self
 
 import jax
@@ -41,6 +42,10 @@ class Side:
         return found
 
 
+# Whose first simulation was held against what was observed: not a field, for fields are what a run is known by.
+_HELD_AGAINST: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
 class HostSide:
     """The same for a black box: one call, or one for all simulations if it is vectorized."""
 
@@ -48,7 +53,6 @@ class HostSide:
         self, function: Any, summaries: Any, is_candidate: bool, is_vectorized: bool, seen: Seen | None = None
     ) -> None:
         self.function, self.summaries, self.seen = function, summaries, seen
-        self.is_seen = seen is None  # whether the first simulation has been held against what was observed
         self.is_candidate, self.is_vectorized = is_candidate, is_vectorized
         self.callee = Callee(function)
         kinds = ["rng", "position", "candidate", *(["count"] if self.callee.takes_count else [])]
@@ -66,9 +70,9 @@ class HostSide:
         if self.summaries is None:
             return listed(data)
         found = [self.summaries(one) for one in data] if self.is_vectorized else self.summaries(data)
-        if not self.is_seen and self.seen is not None:
+        if self.seen is not None and self not in _HELD_AGAINST:
             self.seen.require(*((data[0], found[0]) if self.is_vectorized else (data, found)))
-            self.is_seen = True
+            _HELD_AGAINST.add(self)
         return listed(found)
 
     def calling(self, function: Any) -> HostSide:
@@ -86,9 +90,10 @@ class HostSide:
 
 
 def listed(found: Any) -> Any:
-    """A list of numbers, as a user may return summaries, as the vector that it is meant to be."""
+    """Numbers in a list or a column of pandas, as users may return summaries, as the vector that is meant."""
     if not isinstance(found, (list, tuple)):
-        return found
+        is_table = hasattr(found, "__array__") and not isinstance(found, (np.ndarray, np.generic, jax.Array))
+        return np.asarray(found) if is_table else found
     return jnp.stack(found) if any(isinstance(one, jax.Array) for one in found) else np.asarray(found, float)
 
 

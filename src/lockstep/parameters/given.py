@@ -26,6 +26,11 @@ def prior_of(given: Any, name: str, shape: Shape | None) -> Prior:
     )
 
 
+def is_prior(given: Any) -> bool:
+    """Whether this looks like what is given for a parameter: a support, or a law of SciPy or NumPyro."""
+    return isinstance(given, Support) or hasattr(given, "rvs") or hasattr(given, "log_prob")
+
+
 def _fitting(support: Support, name: str, shape: Shape) -> Shape:
     """The shape of the named axes, which ends as the vectors of the support do."""
     event = support.shape[len(support.shape) - support.dimensions :]

@@ -26,6 +26,8 @@ class Named:
         self.function, self.names = function, names
         parameters = list(inspect.signature(function).parameters.values())
         self.others = [p.name for p in parameters if p.name not in names]
+        variadic = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+        self.required = {p.name for p in parameters if p.default is p.empty and p.kind not in variadic}
         first = next(index for index, p in enumerate(parameters) if p.name in names)
         kept = [p.replace(kind=p.POSITIONAL_OR_KEYWORD, default=p.empty) for p in parameters if p.name not in names]
         before = sum(p.name not in names for p in parameters[:first])
@@ -37,6 +39,11 @@ class Named:
         where = next(i for i, one in enumerate(arguments) if isinstance(one, dict) and one.keys() == set(self.names))
         rest = [argument for i, argument in enumerate(arguments) if i != where]
         left = [name for name in self.others if name not in keywords]
+        if len(rest) < len(left) and (unknown := [name for name in left[len(rest) :] if name in self.required]):
+            raise TypeError(
+                f"{self.__name__} takes {', '.join(unknown)}, which is no parameter: those of ls.Parameters are "
+                f"{', '.join(self.names)}. Give it a default, or bind it with functools.partial, or name it there"
+            )
         return self.function(**arguments[where], **dict(zip(left, rest, strict=False)), **keywords)
 
     def __eq__(self, other: object) -> bool:

@@ -20,7 +20,7 @@ from lockstep.estimators.samples import as_estimator
 from lockstep.estimators.within import WithinEvaluation
 from lockstep.host.functions import Scalar, wrapped
 from lockstep.parameters.axes import axes_of, coordinates_of, shape_of
-from lockstep.parameters.given import prior_of
+from lockstep.parameters.given import is_prior, prior_of
 from lockstep.parameters.keywords import by_name
 from lockstep.parameters.priors import Prior
 from lockstep.parameters.wrapping import kernel_of_posterior, within
@@ -75,12 +75,16 @@ class Parameters(Placement):
 
     def __init__(
         self,
+        /,
         *,
         log_prior: Any = None,
         dims: Mapping[str, Any] | None = None,
         coords: Mapping[str, Any] | None = None,
         **priors: Any,
     ) -> None:
+        for name, given in (("log_prior", log_prior), ("dims", dims), ("coords", coords)):
+            if is_prior(given):
+                raise ValueError(f"a parameter cannot be called {name!r}, which is another argument of ls.Parameters")
         if not priors:
             raise TypeError("Parameters has no parameter; give one or more by name: ls.Parameters(rate=ls.positive)")
         if taken := TAKEN & priors.keys():
@@ -128,14 +132,17 @@ class Parameters(Placement):
             log_density = log_density + choose(is_inside, self.log_prior(values), -np.inf)
         return values, log_density
 
-    def draw(self, key: Key) -> Position:
-        """Values from the prior, with a random key."""
+    def require_law(self) -> None:
         lacking = [name for name, prior in zip(self.names, self.priors, strict=True) if prior.draw is None]
         if lacking:
             raise ValueError(
                 f"{', '.join(lacking)}: a support alone is no law to draw from; say where chains begin, initial="
                 f"{{{', '.join(f'{name!r}: …' for name in self.names)}}}"
             )
+
+    def draw(self, key: Key) -> Position:
+        """Values from the prior, with a random key."""
+        self.require_law()
         keys = jr.split(key, len(self.names))
         drawn = zip(self.names, self.priors, keys, strict=True)
         return {name: prior.draw(own) for name, prior, own in drawn}  # type: ignore[misc]
@@ -153,7 +160,10 @@ class Parameters(Placement):
                     f"initial: {name} has shape {value.shape}; it must be a value of shape {prior.support.shape}"
                 )
             if is_concrete(value) and not prior.support.contains(np.asarray(value)):
-                raise ValueError(f"initial: {name} is {np.asarray(value).tolist()}, which is not in {prior.support!r}")
+                raise ValueError(
+                    f"initial: {name} is {np.asarray(value).tolist()}, which is outside of its support, "
+                    f"{prior.support!r}"
+                )
             position[name] = prior.support.inverse(value)
         return position
 
