@@ -94,9 +94,15 @@ FAULTS = {
     ],
     ("separation/first_passage.py", PASSAGE): [
         ("times[active[is_done]] = step + first[is_done] + 1", "times[active[is_done]] = step + first[is_done]"),
-        ("info.marks & (first == steps), i, first)", "info.marks, i, first)"),
-        ("index = np.resize(kept, width) if", "index = np.resize(np.arange(len(kept)), width) if"),
-        ("take(noise, offset + i))", "take(noise, offset))"),
+        ("info.marks & (first == steps), at + i, first)", "info.marks, at + i, first)"),
+        ("info.marks & (first == steps), at + i, first)", "info.marks & (first == steps), i, first)"),
+        ("np.resize(kept, room)", "np.resize(np.arange(len(kept)), room)"),
+        ("take(noise, i))", "take(noise, 0))"),
+        ("(start + at) // CELL, CELLS)", "start // CELL, CELLS)"),
+        ("(start + at) // CELL, CELLS)", "at // CELL, CELLS)"),
+        ("groups = -(-len(active) // lanes)", "groups = len(active) // lanes"),
+        ("mine = take(group_keys, group)", "mine = take(group_keys, 0)"),
+        ("dynamic_update_index_in_dim(all_of, one, group, 0)", "dynamic_update_index_in_dim(all_of, one, 0, 0)"),
     ],
     ("state_space/forecast.py", "state_space/test_simulated.py::test_forecasts_go_on_from_the_last_state"): [
         ("leaf[:, :, -1].reshape(-1, *leaf.shape[3:])", "leaf[:, :, 0].reshape(-1, *leaf.shape[3:])"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from types import SimpleNamespace
 
 import jax.numpy as jnp
@@ -15,6 +16,8 @@ import lockstep as ls
 from lockstep.coupling.common_noise import ShadowedInfo
 from lockstep.separation import first_passage, summary
 from lockstep.separation.times import geometric_p_value, mean_waiting_time, unequal_spells
+
+passages_module = import_module("lockstep.separation.first_passage")  # the room has a function of that name
 
 
 def run_of(marks, gaps=None):
@@ -116,6 +119,26 @@ def test_first_passage_agrees_with_the_waits_and_with_brute_force():
     assert np.all(passages.times[~is_marked] > 400)
     found = summary(ls.sample(kernel, equilibrium, draws=5000, chains=8, seed=4))
     assert passages.tau == pytest.approx(found.tau, abs=5 * np.hypot(passages.tau_se, found.tau_se))
+
+
+def test_one_program_serves_first_passages_however_many_are_left(monkeypatch):
+    kernel = ls.Shadowed(penalty(WALK), naive(WALK))
+    monkeypatch.setattr(passages_module, "LANES", 16)
+    compiled = passages_module._until_marked._cache_size()
+    whole = first_passage(kernel, equilibrium, replicates=100, seed=3, limit=500)
+    rounds = []
+
+    def counted(*arguments, **options):
+        rounds.append(int(arguments[3]))
+        return until_marked(*arguments, **options)
+
+    until_marked = passages_module._until_marked
+    monkeypatch.setattr(passages_module, "_until_marked", counted)
+    monkeypatch.setattr(passages_module, "MOST_UPDATES", 1)  # few updates at a time, then those that are left
+    again = first_passage(kernel, equilibrium, replicates=100, seed=3, limit=500)
+    assert len(rounds) > 1 and rounds[0] == 7 and rounds[-1] < 7
+    assert np.array_equal(whole.times, again.times) and np.array_equal(whole.is_cut, again.is_cut)
+    assert until_marked._cache_size() == compiled + 1
 
 
 def test_first_passage_says_when_it_gave_up():

@@ -18,11 +18,11 @@ from lockstep.core.progress import Progress
 from lockstep.core.trees import one_of
 from lockstep.coupling.common_noise import Shadowed
 from lockstep.engine.bad_ratios import explain
-from lockstep.engine.block import CELL, block_noise, take
-from lockstep.engine.compiled import COMPILED
+from lockstep.engine.block import CELL, MOST_UPDATES, block_noise, take
 
-LEAST_WIDTH = 16
-SHRINK = 0.7  # so that a sixth of the lanes is idle on average, with few widths to compile
+LANES = 64  # replicates that walk side by side
+CELLS = 2  # of noise that are drawn at once for each of them,
+ROWS = CELLS * CELL  # for so many updates
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
@@ -59,7 +59,7 @@ def first_passage(
     """Run replicates of a shadowed chain until the approximate kernel first decides otherwise.
 
     T = min{t ≥ 1: B_{t-1} = 1}. Replicates that have separated are dropped, so that the work is about the sum of the
-    times.
+    times; one program is compiled, however many are left.
 
     Parameters
     ----------
@@ -87,12 +87,15 @@ def first_passage(
         state = initial_states(compiled, initial, replicates, key_start)
         times = np.full(replicates, limit)
         is_cut = np.ones(replicates, bool)
-        active = np.arange(replicates)
-        width, step = replicates, 0
+        lanes = min(LANES, replicates)
+        room = lanes * -(-replicates // lanes)
+        kept, active, step = np.arange(replicates), np.arange(replicates), 0
         while len(active) and step < limit:
-            cells = COMPILED.cells_per_block(compiled, keys, state, limit - step)
-            steps = min(cells * CELL, limit - step)
-            moved, first, is_valid = _until_marked(compiled, keys, state, step, steps, cells=cells)
+            # GATHER those that have not separated in the first groups; what is left of the last is filled with others.
+            keys, state = _gathered((keys, state), np.resize(kept, room))
+            groups = -(-len(active) // lanes)
+            steps = min(ROWS * max(1, MOST_UPDATES // (groups * lanes * ROWS)), limit - step)
+            moved, first, is_valid = _until_marked(compiled, keys, state, groups, step, steps, lanes=lanes)
             if step == 0 and not all(is_valid):
                 where = explain(compiled, one_of(state.position, 0))
                 raise FloatingPointError(f"every log ratio so far was NaN or plus infinity: {where}")
@@ -102,33 +105,57 @@ def first_passage(
             is_cut[active[is_done]] = False
             step += steps
             shown.update(replicates - int((~is_done).sum()))
-            # Drop what has separated; the width shrinks in few sizes, since each is compiled once.
             kept = np.flatnonzero(~is_done)
             active = active[kept]
-            while width > LEAST_WIDTH and len(active) <= int(SHRINK * width):
-                width = max(LEAST_WIDTH, int(SHRINK * width))
-            index = np.resize(kept, width) if len(kept) else kept
-            if len(kept):
-                keys, state = jax.tree.map(lambda leaf: leaf[index], (keys, state))  # noqa: B023
     return FirstPassage(times, is_cut)
 
 
-@functools.partial(jax.jit, static_argnames="cells")
-def _until_marked(kernel: Any, keys: Any, state: Any, start: Any, steps: Any, *, cells: int) -> tuple[Any, Any, Any]:
-    """The states after a block, when each replicate was first marked, and whether any log ratio was a number.
+@jax.jit
+def _gathered(tree: Any, index: Any) -> Any:
+    return jax.tree.map(lambda leaf: leaf[index], tree)
 
-    A replicate that was not marked holds ``steps``; the last result has an entry for each leg.
+
+@functools.partial(jax.jit, static_argnames="lanes")
+def _until_marked(
+    kernel: Any, keys: Any, state: Any, groups: Any, start: Any, steps: Any, *, lanes: int
+) -> tuple[Any, Any, Any]:
+    """The states of the first groups after a block, when each replicate was first marked, and whether any ratio is one.
+
+    A replicate that was not marked holds ``steps``; the last result has an entry for each leg. How many groups are left
+    and how far they walk are data, so that one program serves all; a group stops when all in it are marked.
     """
-    noise = block_noise(kernel, keys, state, start // CELL, cells)
-    offset = start % CELL
     move = jax.vmap(kernel.move)
+    begun = jnp.full(lanes, steps), [jnp.array(False)] * 2
 
-    def body(i: Any, carry: Any) -> Any:
-        state, first, is_valid = carry
-        state, info = move(state, take(noise, offset + i))
-        is_valid = [seen | leg.is_valid for seen, leg in zip(is_valid, (info.exact, info.approximate), strict=True)]
-        return state, jnp.where(info.marks & (first == steps), i, first), is_valid
+    def some_rows(keys: Any, carry: Any) -> Any:
+        at, *carried = carry
+        noise = block_noise(kernel, keys, carried[0], (start + at) // CELL, CELLS)
 
-    start_flags = [jnp.zeros(len(keys), bool)] * 2
-    state, first, is_valid = jax.lax.fori_loop(0, steps, body, (state, jnp.full(len(keys), steps), start_flags))
-    return state, first, [seen.any() for seen in is_valid]
+        def body(i: Any, carry: Any) -> Any:
+            state, first, is_valid = carry
+            state, info = move(state, take(noise, i))
+            legs = zip(is_valid, (info.exact, info.approximate), strict=True)
+            is_valid = [seen | leg.is_valid.any() for seen, leg in legs]
+            return state, jnp.where(info.marks & (first == steps), at + i, first), is_valid
+
+        return at + ROWS, *jax.lax.fori_loop(0, jnp.minimum(ROWS, steps - at), body, tuple(carried))
+
+    def one_group(group: Any, carry: Any) -> Any:
+        states, firsts, is_valid = carry
+        mine = take(group_keys, group)
+        walking = (jnp.zeros((), int), take(states, group), *begun)
+        _, state, first, seen = jax.lax.while_loop(
+            lambda carry: (carry[0] < steps) & (carry[2] == steps).any(), functools.partial(some_rows, mine), walking
+        )
+        states, firsts = jax.tree.map(
+            lambda all_of, one: jax.lax.dynamic_update_index_in_dim(all_of, one, group, 0),
+            (states, firsts),
+            (state, first),
+        )
+        return states, firsts, [a | b for a, b in zip(is_valid, seen, strict=True)]
+
+    group_keys, states = jax.tree.map(lambda leaf: leaf.reshape((-1, lanes, *leaf.shape[1:])), (keys, state))
+    firsts = jnp.broadcast_to(begun[0], group_keys.shape)
+    states, firsts, is_valid = jax.lax.fori_loop(0, groups, one_group, (states, firsts, begun[1]))
+    flat = jax.tree.map(lambda leaf: leaf.reshape((-1, *leaf.shape[2:])), (states, firsts))
+    return *flat, is_valid
