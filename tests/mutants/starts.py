@@ -11,7 +11,10 @@ FAULTS = {
             "Pair(*(shown.unconstrained(leg) for leg in values))",
             "Pair(*(shown.unconstrained(values.first) for _ in values))",
         ),
-        ('    return Placing(shown, Function(initial, "initial"), is_left_out)\n', '    return Function(initial, "initial")\n'),
+        (
+            '    return Placing(shown, Function(initial, "initial"), is_left_out)\n',
+            '    return Function(initial, "initial")\n',
+        ),
         ("isinstance(initial, (Placing, Walked))", "isinstance(initial, Placing)"),
         ("jax.tree.map(lambda leaf: leaf[i], values)", "jax.tree.map(lambda leaf: leaf[0], values)"),
         ("        initial = law_of(kernel)\n", "        return law_of(kernel)\n"),

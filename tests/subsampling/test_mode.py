@@ -183,8 +183,8 @@ def test_pieces_of_blocks_count_every_row_once(monkeypatch, size):
     monkeypatch.setattr("lockstep.subsampling.sums.PIECE_NUMBERS", 64)
     monkeypatch.setattr("lockstep.subsampling.sums.MOST_NUMBERS", 300)
     jax.clear_caches()
-    likelihood = wrapped(Scalar, lambda theta, row: row["a"] * theta**2 - row["b"] * theta, "log_likelihood")
-    data = {"a": np.arange(size), "b": np.arange(size, dtype=np.float32)}
+    likelihood = wrapped(Scalar, lambda theta, row: row["a"] * theta**2 - row["b"] * row["b"] * theta, "l")
+    data = {"a": np.arange(size), "b": 1025 * np.arange(size, dtype=np.float32)}  # squares have 40 bits
     with double_precision():
         rows, like = as_rows(data), jnp.zeros(())
         objective = Objective(
@@ -192,13 +192,10 @@ def test_pieces_of_blocks_count_every_row_once(monkeypatch, size):
         )
         found, _ = objective.at(np.array([3.0]))
         values = all_values(likelihood, rows, jnp.array([[3.0], [5.0]]), like)
-    total = sum(range(size))
-    assert values.tolist() == [6 * total, 20 * total]
-    assert (float(found.value), found.gradient.tolist(), found.hessian.tolist()) == (
-        6 * total,
-        [5 * total],
-        [[2 * total]],
-    )
+    a, b = sum(range(size)), sum((1025 * i) ** 2 for i in range(size))
+    assert values.tolist() == [9 * a - 3 * b, 25 * a - 5 * b]
+    assert float(found.value) == 9 * a - 3 * b
+    assert found.gradient.tolist() == [6 * a - b] and found.hessian.tolist() == [[2 * a]]
 
 
 def test_a_large_sample_takes_few_passes():
