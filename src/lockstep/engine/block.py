@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import jax.random as jr
 
+from lockstep.core import random
 from lockstep.core.types import Array, Key, Position
 
 CELL = 64
@@ -40,7 +40,7 @@ def block_noise(kernel: Any, chain_keys: Key, state: Any, first_cell: Array, cel
     """The noise of whole cells, with leading axes (steps, chains)."""
 
     def of_cell(chain_key: Key, position: Position, cell: Array) -> Any:
-        return kernel.noise(jr.fold_in(chain_key, cell), position, (CELL,))
+        return kernel.noise(random.fold_in(chain_key, cell), position, (CELL,))
 
     over_cells = jax.vmap(of_cell, in_axes=(None, None, 0))
     noise = jax.vmap(over_cells, in_axes=(0, 0, None))(chain_keys, state.position, first_cell + jnp.arange(cells))

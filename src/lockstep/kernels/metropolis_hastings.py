@@ -49,7 +49,7 @@ class MetropolisHastings(Kernel):
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Noise:
         """The noise of an array of updates; uses only the shape of ``position``."""
-        key_proposal, key_ratio, key_accept = jr.split(key, 3)
+        key_proposal, key_ratio, key_accept = random.split(key, 3)
         return Noise(
             self.proposal.noise(key_proposal, position, shape),
             self.ratio.noise(key_ratio, position, shape),
