@@ -111,7 +111,9 @@ def recorded():
 
     primitives = key_primitives()
     before = [primitive.impl for primitive in primitives]
+    makers = random.split, random.fold_in
     try:
+        random.split, random.fold_in = jr.split, jr.fold_in  # the same keys, by operations that are seen here
         for primitive, evaluate in zip(primitives, before, strict=True):
             primitive.impl = noting(primitive, evaluate)
         MetropolisHastings.noise = noise
@@ -120,6 +122,7 @@ def recorded():
     finally:
         for primitive, evaluate in zip(primitives, before, strict=True):
             primitive.impl = evaluate
+        random.split, random.fold_in = makers
         MetropolisHastings.noise = noise_of_kernel
 
 

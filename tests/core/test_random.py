@@ -58,6 +58,22 @@ def test_numbers_of_rows_are_the_first_bits_times_the_size(size):
     assert ends.tolist() == [0, size - 1]
 
 
+@pytest.mark.parametrize("make", (jr.key, jr.PRNGKey, lambda seed: jr.key(seed, impl="rbg")))
+def test_derived_keys_are_those_of_jax(make):
+    key = make(7)
+
+    def is_same(ours, theirs):
+        return ours.dtype == theirs.dtype and np.array_equal(jr.key_data(ours), jr.key_data(theirs))
+
+    assert all(is_same(random.split(key, count), jr.split(key, count)) for count in (1, 2, 3, 7))
+    assert all(is_same(random.fold_in(key, number), jr.fold_in(key, number)) for number in (0, 5, 2**31, 2**32 - 1))
+    keys = jr.split(key, 5)
+    ours = jax.vmap(lambda key, number: random.split(random.fold_in(key, number), 3))(keys, jnp.arange(5))
+    assert is_same(ours, jax.vmap(lambda key, number: jr.split(jr.fold_in(key, number), 3))(keys, jnp.arange(5)))
+    with jax.threefry_partitionable(False):
+        assert is_same(random.split(key, 3), jr.split(key, 3))
+
+
 def worst_logarithm() -> float:
     """The largest relative error of -log(u)."""
     u = uniform_of(some_bits(50_000))

@@ -26,10 +26,19 @@ FAULTS = {
     ("core/random.py", f"{RANDOM}::test_points_have_no_direction"): [
         ("_SIGN, _AXIS = np.uint64(2**63), np.uint64(2**62)", "_SIGN, _AXIS = np.uint64(2**63), np.uint64(2**63)"),
     ],
+    ("core/random.py", f"{RANDOM}::test_derived_keys_are_those_of_jax"): [
+        (
+            "words = _threefry(first, second, jnp.zeros_like(counter), counter)",
+            "words = _threefry(first, second, counter, counter)",
+        ),
+        ("_derived(key, lax.iota(jnp.uint32, count))", "_derived(key, 1 + lax.iota(jnp.uint32, count))"),
+        ("settings.jax_threefry_partitionable)", "True)"),
+        ("jnp.stack([pairs.real, pairs.imag], axis=-1)", "jnp.stack([pairs.imag, pairs.real], axis=-1)"),
+    ],
     ("core/random.py", f"{RANDOM}::test_numbers_of_rows_are_the_first_bits_times_the_size"): [
         ("((_from_one_to_two(bits) - 1.0) * size)", "((_from_one_to_two(bits) - 1.0) * (size - 1))"),
         ("(_from_one_to_two(bits) - 1.0)", "(2.0 - _from_one_to_two(bits))"),
-        ("_threefry(first, second, jnp.zeros_like(counter), counter)", "_threefry(first, second, counter, counter)"),
+        ("_pair(*_threefry(first, second, jnp.zeros_like(counter),", "_pair(*_threefry(first, second, counter,"),
     ],
     ("core/random.py", f"{RANDOM}::test_what_is_farthest_out"): [
         ("return 2.0 - _from_one_to_two", "return _from_one_to_two"),

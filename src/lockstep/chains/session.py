@@ -15,7 +15,7 @@ from lockstep.chains.judge import Judge, record_end, recorded
 from lockstep.chains.keepers import Collector, Keeper
 from lockstep.chains.outcome import Outcome
 from lockstep.chains.resume import is_finished, resumed
-from lockstep.chains.starts import chain_keys, initial_positions, initial_states, like_initial_states
+from lockstep.chains.starts import chain_keys, initial_positions, initial_states, like_initial_states, two_keys
 from lockstep.chains.task import Task
 from lockstep.core.precision import canonical, double_precision
 from lockstep.core.progress import Progress
@@ -41,7 +41,7 @@ def run_chains(
     task, ended = recorded(task)
     with double_precision(), raised_here(), ExitStack() as stack:
         kernel = canonical(task.kernel, "kernel")
-        key_start, key_run = jr.split(jr.key(task.seed))
+        key_start, key_run = two_keys(jr.key(task.seed))
         keys = chain_keys(key_run, task.numbers)
         shown = stack.enter_context(Progress(task.updates, "sampling", progress))
         shown.say(engine_of(kernel).beginning)

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
+from lockstep.core import random
 from lockstep.core.arguments import is_array, shapes
 from lockstep.core.parts import part, static
 from lockstep.core.precision import canonical
@@ -57,7 +58,7 @@ def initial_states(kernel: Any, initial: Any, chains: int, key: Key, first: int 
     Of a group of the chains, the states of ``count`` of them beginning with ``first``.
     """
     positions = initial_positions(initial, chains, key, first, count)
-    _, key_memory = jr.split(key)
+    _, key_memory = two_keys(key)
     count = chains if count is None else count
     return states_at(kernel, positions, initial, chain_keys(key_memory, np.arange(first, first + count)))
 
@@ -82,9 +83,9 @@ def states_at(kernel: Any, positions: Position, initial: Any, keys: Key) -> Any:
             f"coupled chains must be alike"
         )
     for leg in positions if isinstance(positions, Pair) else (positions,):
-        require_names(jax.tree.map(lambda leaf: leaf[0], leg))
+        require_names(jax.tree.map(lambda leaf: np.asarray(leaf)[0], leg))
     _require_finite(positions, positions, chains, "initial holds {value} in the position", "give finite numbers")
-    _require_proposable(kernel, positions, chains, keys[0])
+    _require_proposable(kernel, positions, chains, jax.eval_shape(lambda keys: keys[0], keys))
     _require_promises(kernel, positions)
     state = engine_of(kernel).init(kernel, positions, keys)
     for one, known in _first_states(kernel, state, positions, keys):
@@ -121,7 +122,7 @@ def like_initial_states(
     Where that cannot be seen without a call, the states themselves.
     """
     positions = initial_positions(initial, chains, key, first, count)
-    keys = chain_keys(jr.split(key)[1], first + np.arange(chains if count is None else count))
+    keys = chain_keys(two_keys(key)[1], first + np.arange(chains if count is None else count))
     try:
         like = jax.eval_shape(jax.vmap(called_back(kernel).init), positions, keys)
     except (TypeError, jax.errors.JAXTypeError):
@@ -146,19 +147,26 @@ def _require_proposable(kernel: Any, positions: Position, chains: int, key: Key)
 def _require_promises(kernel: Any, positions: Position) -> None:
     """What a ratio takes on trust (an involution, a bound) is looked at on a few candidates of the first chain."""
     for simple, places in called_back(kernel).placed(positions):
-        place = jax.tree.map(lambda leaf: jnp.asarray(leaf[0]), places)
+        place = jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf)[0]), places)
         simple.ratio.require_start(jr.key(PROBE_SEED), simple.proposal, place)  # nothing of it comes into the draws
 
 
 @jax.jit
 def chain_keys(key: Key, numbers: Any) -> Key:
     """The keys of chains with these numbers."""
-    return jax.vmap(lambda chain: jr.fold_in(key, chain))(numbers)
+    return jax.vmap(lambda chain: random.fold_in(key, chain))(numbers)
+
+
+@jax.jit
+def two_keys(key: Key) -> tuple[Key, Key]:
+    """The two of ``jax.random.split(key)``, by one program."""
+    first, second = random.split(key, 2)
+    return first, second
 
 
 def start_keys(key: Key, count: int, first: int = 0) -> Key:
     """The keys of the positions at which chains begin; those of what they remember there are others."""
-    key_positions, _ = jr.split(key)
+    key_positions, _ = two_keys(key)
     return chain_keys(key_positions, np.arange(first, first + count))
 
 

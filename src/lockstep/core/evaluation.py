@@ -25,6 +25,11 @@ class Evaluation(Accountable):
         """The log density, or the logarithm of its estimate."""
 
     @declared
+    def noise_source(self) -> Any:
+        """What makes the noise: the evaluation, or the part of it that does, with the same ``noise``."""
+        return self
+
+    @declared
     def count(self) -> int:
         """How many samples an estimate takes."""
         return 1

@@ -59,8 +59,9 @@ class Kernel(Part):
     def move(self, state: Any, noise: Any) -> tuple[Any, Any]:
         """One update, with all randomness given."""
 
-    def drawing(self, positions: Position) -> Any:
-        """What makes the noise at these positions of several chains: the kernel, or less, with the same ``noise``."""
+    @declared
+    def noise_source(self) -> Any:
+        """What makes the noise: the kernel, or less of it, with the same ``noise``. Equal ones share its programs."""
         return self
 
     def step(self, rng_key: Key, state: Any) -> tuple[Any, Any]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -70,6 +71,39 @@ def below(key: Key, size: int, shape: Shape = ()) -> Array:
     """
     shape = _checked(shape)
     return _below(key, size, shape) if _has_words(key) else jr.randint(key, shape, 0, size, np.int32)
+
+
+def split(key: Key, count: int) -> Key:
+    """As `jax.random.split`, the same keys, in programs that are compiled in less than half the time."""
+    if not _is_counted(key):
+        return jr.split(key, count)
+    return _like(key, _derived(key, lax.iota(jnp.uint32, count)))
+
+
+def fold_in(key: Key, number: Array) -> Key:
+    """As `jax.random.fold_in`, the same key, compiled sooner."""
+    if not _is_counted(key):
+        return jr.fold_in(key, number)
+    return _like(key, _derived(key, jnp.uint32(number)))
+
+
+def _is_counted(key: Key) -> bool:
+    """Whether the keys that JAX derives from this one are words of Threefry at a counter."""
+    settings: Any = jax.config
+    return bool(jr.key_impl(key) == "threefry2x32" and settings.jax_threefry_partitionable)
+
+
+def _like(key: Key, words: Array) -> Key:
+    return jr.wrap_key_data(words, impl="threefry2x32") if is_key(key) else words
+
+
+@jax.jit
+def _derived(key: Key, counter: Array) -> Array:
+    first, second = jr.key_data(key)
+    words = _threefry(first, second, jnp.zeros_like(counter), counter)
+    # One array with a barrier behind it: XLA would make all words once for each of the two.
+    pairs = lax.optimization_barrier(lax.complex(*(lax.bitcast_convert_type(word, jnp.float32) for word in words)))
+    return lax.bitcast_convert_type(jnp.stack([pairs.real, pairs.imag], axis=-1), jnp.uint32)
 
 
 def _checked(shape: Shape) -> tuple[int, ...]:

@@ -85,7 +85,7 @@ class Ratio(Accountable):
         """Refuse to start where its promise is broken at some candidates."""
 
     @declared
-    def drawing(self) -> Any:
+    def noise_source(self) -> Any:
         """What makes the noise: the ratio, or the part of it that does, with the same ``noise``."""
         return self
 

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import jax.random as jr
 
+from lockstep.core import random
 from lockstep.core.types import Array, Key, Position
 
 CELL = 64
@@ -44,7 +44,7 @@ def block_noise(kernel: Any, chain_keys: Key, state: Any, first_cell: Array, cel
 def cell_keys(chain_keys: Key, first_cell: Array, cells: int) -> Key:
     """The keys of whole cells, with axes (chains, cells)."""
     numbers = first_cell + jnp.arange(cells)
-    return jax.vmap(lambda chain_key: jax.vmap(lambda cell: jr.fold_in(chain_key, cell))(numbers))(chain_keys)
+    return jax.vmap(lambda chain_key: jax.vmap(lambda cell: random.fold_in(chain_key, cell))(numbers))(chain_keys)
 
 
 def noise_of_cells(kernel: Any, keys: Key, positions: Position) -> Any:

@@ -17,7 +17,7 @@ from jax.extend.core import jaxprs_in_params
 
 from lockstep.core.types import Array, Key, Position
 from lockstep.engine import block as limits
-from lockstep.engine.block import CELL, Block, Output, block_noise, cell_keys, noise_of_cells, take
+from lockstep.engine.block import CELL, Block, Output, cell_keys, noise_of_cells, take
 from lockstep.engine.devices import calls_host, laid_over, used
 from lockstep.engine.interface import Engine
 from lockstep.engine.stock import Stock
@@ -40,15 +40,12 @@ class CompiledEngine(Engine):
 
     def cells_per_block(self, kernel: Any, chain_keys: Key, state: Any, steps: int) -> int:
         """A power of two that covers the run or keeps memory bounded."""
-        noise_bytes, output_bytes = _bytes_per_cell(kernel, chain_keys, state)
-        most = min(
-            limits.MOST_CELLS,
-            limits.MOST_UPDATES // (CELL * chain_keys.shape[0]),
-            limits.MOST_NOISE // max(noise_bytes, 1),
-            limits.MOST_OUTPUT // max(output_bytes, 1),
-        )
-        needed = math.ceil(steps / CELL)
-        return int(2 ** min(math.floor(math.log2(max(most, 1))), math.ceil(math.log2(needed))))
+        chains = chain_keys.shape[0]
+        most = min(limits.MOST_CELLS, limits.MOST_UPDATES // (CELL * chains))
+        cells = min(_power_below(most), 2 ** math.ceil(math.log2(math.ceil(steps / CELL))))
+        noise_bytes, output_bytes = _bytes_per_cell(kernel, chain_keys, state, cells)
+        most = min(limits.MOST_NOISE // max(noise_bytes, 1), limits.MOST_OUTPUT // max(output_bytes, 1))
+        return min(cells, _power_below(most))
 
     def stock(self, kernel: Any, chain_keys: Key, state: Any, cells: int, end: int) -> Stock:
         def draw(first_cell: int) -> Any:
@@ -82,13 +79,13 @@ class CompiledEngine(Engine):
         return _drawn(kernel, chain_keys, state, block.start // CELL, cells)
 
     def no_info(self, kernel: Any, chain_keys: Key, state: Any) -> list[Any]:
-        leaves = jax.tree.leaves(_one_cell.trace(kernel, chain_keys, state).out_info[1][1])
+        leaves = jax.tree.leaves(_traced_draw(kernel, chain_keys, state, 1).out_info[1])
         return [np.zeros(leaf.shape, counted(leaf.dtype)) for leaf in leaves]
 
     def spread(self, kernel: Any, chain_keys: Key, state: Any, devices: int | None) -> tuple[Key, Any]:
         count = used(devices, chain_keys.shape[0])
         # The host is one for all devices.
-        if count == 1 or calls_host(_one_cell.trace(kernel, chain_keys, state).jaxpr.jaxpr):
+        if count == 1 or _does_call_host(kernel, chain_keys, state, 1):
             return chain_keys, state
         return laid_over((chain_keys, state), count)
 
@@ -109,8 +106,11 @@ def _drawn(kernel: Any, chain_keys: Key, state: Any, first_cell: int, cells: int
 
     To compile noise takes three times as long as to compile the moves of a simple kernel.
     """
-    positions = state.position
-    return _noise(kernel.drawing(positions), _cell_keys(chain_keys, first_cell, cells=cells), positions)
+    return _noise(*_arguments(kernel, chain_keys, state, first_cell, cells))
+
+
+def _arguments(kernel: Any, chain_keys: Key, state: Any, first_cell: int, cells: int) -> tuple[Any, Key, Position]:
+    return kernel.noise_source, _cell_keys(chain_keys, first_cell, cells=cells), state.position
 
 
 _cell_keys = jax.jit(cell_keys, static_argnames="cells")
@@ -150,31 +150,52 @@ def _advance(
 
 
 @jax.jit
-def _one_cell(kernel: Any, chain_keys: Key, state: Any) -> tuple[Any, Any]:
-    """The noise of one cell, and a draw made with its first row. Never run: its trace tells sizes, and is cached."""
-    noise = block_noise(kernel, chain_keys, state, 0, 1)
-    moved, info = jax.vmap(kernel.move)(state, take(noise, 0))
-    return noise, (moved.position, info)
+def _draw(kernel: Any, state: Any, row: Any) -> tuple[Any, Any]:
+    """One update of all chains. Never run: its trace tells sizes, and is cached, as is that of the noise."""
+    moved, info = jax.vmap(kernel.move)(state, row)
+    return moved.position, info
+
+
+def _traced_noise(kernel: Any, chain_keys: Key, state: Any, cells: int) -> Any:
+    """The trace of the noise of a block; that of its program, which is not traced again."""
+    return _noise.trace(*_arguments(kernel, chain_keys, state, 0, cells))
+
+
+def _traced_draw(kernel: Any, chain_keys: Key, state: Any, cells: int) -> Any:
+    noise = _traced_noise(kernel, chain_keys, state, cells).out_info
+    row = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), noise)
+    return _draw.trace(kernel, state, row)
+
+
+def _does_call_host(kernel: Any, chain_keys: Key, state: Any, cells: int) -> bool:
+    traced = (trace(kernel, chain_keys, state, cells) for trace in (_traced_noise, _traced_draw))
+    return any(calls_host(one.jaxpr.jaxpr) for one in traced)
 
 
 def _is_drawn_ahead(kernel: Any, chain_keys: Key, state: Any, cells: int) -> bool:
     """Whether the noise of a block may be drawn in a thread, while the block before it is used.
 
-    Not where it would take much memory a second time, where it comes from the host, whose errors belong to the thread
-    that asks, or where chains are on several devices: those are busy, and take programs in one order.
+    Not where it would take much memory a second time, where the host is called, whose errors belong to the thread that
+    asks, or where chains are on several devices: those are busy, and take programs in one order.
     """
-    if cells * _bytes_per_cell(kernel, chain_keys, state)[0] > limits.MOST_NOISE:
+    if cells * _bytes_per_cell(kernel, chain_keys, state, cells)[0] > limits.MOST_NOISE:
         return False
-    if len(chain_keys.devices()) > 1:
-        return False
-    return not calls_host(_one_cell.trace(kernel, chain_keys, state).jaxpr.jaxpr)
+    return len(chain_keys.devices()) == 1 and not _does_call_host(kernel, chain_keys, state, cells)
 
 
-def _bytes_per_cell(kernel: Any, chain_keys: Key, state: Any) -> tuple[int, int]:
-    """The noise of a cell, or the largest array on the way to it, and the draws that the cell leaves."""
-    traced = _one_cell.trace(kernel, chain_keys, state)
-    noise, draw = traced.out_info
-    return max(_bytes(noise), _largest(traced.jaxpr.jaxpr)), CELL * _bytes(draw)
+def _bytes_per_cell(kernel: Any, chain_keys: Key, state: Any, cells: int) -> tuple[int, int]:
+    """The noise of a cell, or the largest array on the way to it, and the draws that the cell leaves.
+
+    As they are in a block of so many cells: what belongs to no cell counts as a part of each.
+    """
+    traced = _traced_noise(kernel, chain_keys, state, cells)
+    noise = max(_bytes(traced.out_info), _largest(traced.jaxpr.jaxpr))
+    return -(-noise // cells), CELL * _bytes(_traced_draw(kernel, chain_keys, state, cells).out_info)
+
+
+def _power_below(most: int) -> int:
+    """The largest power of two that is no more than a number, or 1."""
+    return int(2 ** math.floor(math.log2(max(most, 1))))
 
 
 def _bytes(tree: Any) -> int:

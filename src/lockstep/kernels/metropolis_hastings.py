@@ -12,7 +12,7 @@ import numpy as np
 from lockstep.core import random
 from lockstep.core.adopt import adopted
 from lockstep.core.kernel import Info, Kernel, Noise, State
-from lockstep.core.parts import part, set_field, static
+from lockstep.core.parts import part, set_field
 from lockstep.core.proposal import Proposal
 from lockstep.core.ratio import Ratio
 from lockstep.core.trees import choose, have_equal_values, is_alike
@@ -49,19 +49,17 @@ class MetropolisHastings(Kernel):
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Noise:
         """The noise of an array of updates; uses only the shape of ``position``."""
-        key_proposal, key_ratio, key_accept = jr.split(key, 3)
+        key_proposal, key_ratio, key_accept = random.split(key, 3)
         return Noise(
             self.proposal.noise(key_proposal, position, shape),
             self.ratio.noise(key_ratio, position, shape),
             -random.exponential(key_accept, shape),
         )
 
-    def drawing(self, positions: Position) -> Any:
+    @property
+    def noise_source(self) -> Any:
         """Proposal and what draws of the ratio: other densities and rules with the same noise use the same programs."""
-        one = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), positions)
-        noise = jax.eval_shape(self.ratio.noise, jr.key(0), one)
-        is_drawn = bool(jax.tree.leaves(noise))
-        return Drawing(self.proposal, self.ratio.drawing if is_drawn else Silent(jax.tree.structure(noise)))
+        return NoiseSource(self.proposal, self.ratio.noise_source)
 
     def init(self, position: Position, key: Key | None = None) -> State:
         """The state at ``position``; ratios that remember an estimate need a ``key`` to make the first one.
@@ -168,17 +166,7 @@ def no_coupling(proposal: Proposal) -> str | None:
 
 
 @part
-class Silent:
-    """What draws nothing, of a given structure."""
-
-    nothing: Any = static()
-
-    def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
-        return jax.tree.unflatten(self.nothing, ())
-
-
-@part
-class Drawing:
+class NoiseSource:
     """The noise of a kernel, by those of its parts that draw."""
 
     proposal: Proposal

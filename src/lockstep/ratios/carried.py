@@ -27,6 +27,14 @@ _NORMAL_DRAW = "give a draw of standard normal numbers, for example draw=lambda 
 
 
 @part
+class Silence:
+    """What draws nothing."""
+
+    def noise(self, key: Key, position: Position, shape: Shape = ()) -> tuple[()]:
+        return ()
+
+
+@part
 class Exactly(Evaluation):
     """A log density that is known."""
 
@@ -34,6 +42,7 @@ class Exactly(Evaluation):
 
     is_random = False
     exact_when = "always"
+    noise_source = Silence()
 
     def __post_init__(self) -> None:
         set_field(self, "log_density", wrapped(Scalar, self.log_density, "log_density"))
@@ -46,8 +55,7 @@ class Exactly(Evaluation):
     def shown(self) -> Any:
         return shown_by(self.log_density)
 
-    def noise(self, key: Key, position: Position, shape: Shape = ()) -> tuple[()]:
-        return ()
+    noise = Silence.noise
 
     def __call__(self, noise: Any, position: Position) -> Array:
         return self.log_density(position)
@@ -177,6 +185,10 @@ class Carried(Ratio):
 
     def blame(self, position: Position) -> str:
         return self.evaluate.blame(position)
+
+    @property
+    def noise_source(self) -> Any:
+        return self.evaluate.noise_source
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
         noise = self.evaluate.noise(key, position, shape)

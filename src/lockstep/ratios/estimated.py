@@ -92,7 +92,7 @@ class Estimated(Ratio):
         return self.estimator.noise(key, position, shape)
 
     @property
-    def drawing(self) -> Any:
+    def noise_source(self) -> Any:
         return self.estimator
 
     def init(self, noise: Any, position: Position) -> Memory:

@@ -1,0 +1,48 @@
+"""What the first run of a process compiles: few programs, and the noise of a block is traced once."""
+
+import json
+import subprocess
+import sys
+
+FIRST_RUN = """
+import json
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+compiled, traced = [], []
+
+
+def listen(name, seconds, **about):
+    if name.endswith("backend_compile_duration"):
+        compiled.append(about.get("fun_name"))
+
+
+jax.monitoring.register_event_duration_secs_listener(listen)
+import lockstep as ls
+
+
+def draw(key, count):
+    traced.append(count)
+    return ls.random.normal(key, (count,))
+
+
+def sample(noise, position, candidate):
+    return 0.5 * jnp.sum(position**2 - candidate**2) + noise
+
+
+kernel = ls.naive(ls.estimators.mean(sample, 4, draw), ls.RandomWalk(1.0))
+ls.sample(kernel, np.zeros(2), draws=1000, progress=False)
+first = len(compiled), len(traced)
+ls.sample(kernel, np.ones(2), draws=1000, seed=1, progress=False)
+print(json.dumps({"first": first, "second": [len(compiled), len(traced)], "names": compiled}))
+"""
+
+
+def test_the_first_run_of_a_process_compiles_few_programs_and_the_second_none():
+    done = subprocess.run([sys.executable, "-c", FIRST_RUN], capture_output=True, text=True, check=True)
+    found = json.loads(done.stdout.splitlines()[-1])
+    programs, traces = found["first"]
+    assert programs <= 10, found["names"]
+    assert traces == 2  # of the start, and of a block
+    assert found["second"] == found["first"]
