@@ -168,11 +168,18 @@ def half_of(name: str) -> str:
     return "late" if name in LATE else "open" if name in OPEN else "held"
 
 
+# A reason that nobody had thought of when the case was written down, and that holds: the naive chain is off by 0.17 an
+# update, and its positions have standard deviations of 0.225 and 0.235 where those of the target are 0.164 and 0.173.
+LATER_REASONS = {"32 of 200 rows without controls": ("need not be where an exact chain would be",)}
+
+
 @functools.cache
 def case_of(name: str) -> Case:
     """The case of a name; those of rows search a mode when they are made."""
     rows = ROWS | LATE_ROWS
-    return rows_case(*rows[name]) if name in rows else (CASES | LATE_CASES)[name]
+    if name in rows:
+        return rows_case(*rows[name], reasons=LATER_REASONS.get(name, ()))
+    return (CASES | LATE_CASES)[name]
 
 
 # Ten cases that share their compiled functions: laws, scales and directions are data.
