@@ -45,36 +45,34 @@ def problem(seed):
     return log_density, dimension, family, sigma, separations
 
 
-def follow(seed, updates=UPDATES, draws=25_000, calls=None):
+def follow(seed):
     """The ratio of the separations that the advised kernel has, by the exact coupling, to the number asked for."""
     log_density, dimension, family, sigma, separations = problem(seed)
-    separations *= updates / UPDATES  # a shorter run with as long a way from one to the next
     difference = lambda here, there: log_density(there) - log_density(here)  # noqa: E731
     proposal = ls.RandomWalk(2.4 / np.sqrt(dimension))
     noisy = noise_laws.estimator(family, 16, difference, sigma)
-    advice = ls.advise(
-        noisy, proposal, jnp.zeros(dimension), updates=updates, separations=separations, seed=seed, calls=calls
-    )
+    advice = ls.advise(noisy, proposal, jnp.zeros(dimension), updates=UPDATES, separations=separations, seed=seed)
     exact = ls.sample(
-        ls.standard(log_density, proposal), jnp.zeros(dimension), draws=draws, chains=4, seed=seed, warmup=2000
+        ls.standard(log_density, proposal), jnp.zeros(dimension), draws=25_000, chains=4, seed=seed, warmup=2000
     )
+    positions = exact.positions.reshape(-1, dimension)
+    return UPDATES / followed(advice, family, log_density, proposal, positions, sigma) / separations, advice
+
+
+def followed(advice, family, log_density, proposal, positions, sigma):
+    """The return time of the advised kernel at exact draws, by the exact coupling."""
     is_two_sided = advice.rule == "two_sided"
-    rho = noise_laws.exact_rho(
-        family,
-        advice.count,
-        log_density,
-        proposal,
-        exact.positions.reshape(-1, dimension),
-        sigma,
-        is_two_sided=is_two_sided,
-    )["corrected" if is_two_sided else advice.rule]
-    return updates / rho / separations, advice
+    laws = family, advice.count, log_density, proposal, positions, sigma
+    return noise_laws.exact_rho(*laws, is_two_sided=is_two_sided)["corrected" if is_two_sided else advice.rule]
 
 
 def test_following_the_advice_gives_what_was_promised(tmp_path):
-    updates = 2000
-    ratio, advice = follow(3, updates, draws=5000, calls=50_000)
-    assert 0.5 < ratio < 2, advice
+    updates, separations, proposal = 2000, 5, ls.RandomWalk(2.4)
+    noisy = noise_laws.estimator("normal", 16, lambda here, there: normal(there) - normal(here))
+    advice = ls.advise(noisy, proposal, jnp.zeros(1), updates=updates, separations=separations, seed=3, calls=20_000)
+    positions = np.random.default_rng(0).standard_normal((20_000, 1))
+    rho = followed(advice, "normal", normal, proposal, positions, 1.0)
+    assert 0.5 < updates / rho / separations < 2, advice
     assert "samples/eff. draw" in repr(advice)
     assert advice.options[0].rule == advice.rule
     assert advice.options[0].discrepancy <= min(option.discrepancy for option in advice.options) * 3

@@ -90,7 +90,7 @@ def threads():
         yield executor
 
 
-@pytest.mark.parametrize("name", chosen(COMPILED, {"correlated", "coupled"}))
+@pytest.mark.parametrize("name", chosen(COMPILED, {"correlated"}))
 def test_compiled_draws_are_the_same(name):
     settings = {"draws": 30, "chains": 3, "seed": 1, "thin": 2, "warmup": 9}
     run = ls.sample(COMPILED[name], np.zeros(2), **settings)

@@ -354,14 +354,14 @@ def test_a_script_without_a_guard(tmp_path):
 
 def test_dask_in_this_process(serial):
     distributed = pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
-    with distributed.Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=None) as client:
+    with distributed.Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=":0") as client:
         assert_same(sample(single(), executor=client.get_executor()), serial)
 
 
 @pytest.mark.study
 def test_dask(serial, long_swept, tmp_path):
     distributed = pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
-    options = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
+    options = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": 50}
     with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
         found = sweep_with_a_kill(client.get_executor(), tmp_path)
         assert_same(sample(single(), executor=client.get_executor()), serial)

@@ -141,7 +141,7 @@ def test_points_have_no_direction():
     assert stats.chisquare(counts).pvalue > ALARM
 
 
-@pytest.mark.parametrize("draw", [random.normal, random.exponential])
+@pytest.mark.parametrize("draw", [random.normal, pytest.param(random.exponential, marks=pytest.mark.study)])
 def test_any_shape_and_any_batch(draw):
     for shape in ((), (0,), (1,), (3, 0), (2,), (7,), (3, 5)):
         assert draw(jr.key(4), shape).shape == shape

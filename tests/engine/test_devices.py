@@ -53,7 +53,6 @@ def check(kernel, initial, expected, **options):
 check(standard, start, [2], draws=150, chains=6)
 check(standard, start, [2], draws=70, chains=4, thin=3, warmup=10)
 check(standard, start, [], draws=70, chains=5)
-check(noisy, start, [2], draws=100, chains=4)
 check(ls.Coupled(standard, noisy), start, [2], draws=100, chains=4)
 check(standard, start, [], draws=50, chains=4, ahead=4)
 check(boxed, start, [], draws=20, chains=4)

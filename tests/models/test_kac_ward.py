@@ -29,7 +29,7 @@ def test_it_is_the_sum_over_all_configurations(shape):
     np.testing.assert_allclose(log_normalizers(shape), exact, rtol=1e-13)
 
 
-@pytest.mark.parametrize("shape", [(12, 12), (20, 7)])
+@pytest.mark.parametrize("shape", [pytest.param((12, 12), marks=pytest.mark.study), (20, 7)])
 def test_it_is_that_of_transfer_matrices(shape):
     with double_precision():
         exact = [transfer_matrix.log_normalizer(theta, jnp.zeros(shape), False) for theta in THETAS[1:5]]
@@ -51,7 +51,7 @@ def test_large_lattices_have_onsager_s_free_energy_inside(theta):
 
 
 def test_weak_coupling_counts_squares():
-    t, (rows, columns) = np.tanh(0.03), (40, 40)
+    t, (rows, columns) = np.tanh(0.03), (24, 24)
     bonds = rows * (columns - 1) + columns * (rows - 1)
     rest = log_normalizers((rows, columns), [0.03])[0] - rows * columns * np.log(2) - bonds * np.log(np.cosh(0.03))
     squares = (rows - 1) * (columns - 1)

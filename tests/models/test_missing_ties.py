@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+
+import jax
 import jax.numpy as jnp
 import networkx
 import numpy as np
@@ -64,6 +67,11 @@ def every_graph():
     return graphs
 
 
+@partial(jax.jit, static_argnums=0)
+def log_weights_of(randomization, statistics, here, there):
+    return jax.vmap(lambda one: randomization.log_weight(one, here, there))(statistics)
+
+
 def exchanged(ratio, z, statistics, is_reversed=False):
     """The exchange on the grid with uniform proposals, data sets in all their probability."""
     with double_precision():
@@ -73,7 +81,7 @@ def exchanged(ratio, z, statistics, is_reversed=False):
             for b, there in enumerate(states):
                 base = float(ratio.base(None, here, ratio.base.init(None, here), there, 0.0).log_ratio)
                 chances = probabilities(statistics @ np.asarray(GRID[a if is_reversed else b]))
-                weights = np.array([float(ratio.randomization.log_weight(s, here, there)) for s in statistics])
+                weights = np.asarray(log_weights_of(ratio.randomization, jnp.asarray(statistics), here, there))
                 matrix[a, b] += chances @ np.minimum(1, np.exp(base + weights)) / len(GRID)
         np.fill_diagonal(matrix, 0)
         np.fill_diagonal(matrix, 1 - matrix.sum(axis=1))

@@ -9,6 +9,7 @@ import networkx
 import numba
 import numpy as np
 import pytest
+from covering import chosen
 from lattices import drawn, frequency_test, log_weights, probabilities
 
 import lockstep as ls
@@ -58,7 +59,7 @@ def all_graphs(model) -> np.ndarray:
     return graphs
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", chosen(CASES, set(CASES) - {"5 nodes"}))
 def test_simulated_graphs_have_the_frequencies_of_enumeration(name):
     model, theta = CASES[name]
     x = drawn(lambda key: model.simulate(key, jnp.array(theta)), 15_000).astype(int)

@@ -160,7 +160,7 @@ def drawn_statistic(model, x) -> np.ndarray:
 
 
 @pytest.mark.parametrize("periodic", [False, True])
-@pytest.mark.parametrize("shape", [(3, 4), (5, 3)])
+@pytest.mark.parametrize("shape", [(3, 4), pytest.param((5, 3), marks=pytest.mark.study)])
 def test_normalizing_constants_are_those_of_enumeration(shape, periodic):
     field = np.random.default_rng(0).normal(size=shape)
     model = ls.models.Ising(shape, periodic=periodic, field=field)

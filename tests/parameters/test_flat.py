@@ -183,17 +183,27 @@ def advanced(kernel, positions, keys):
     return jax.lax.scan(update, jax.vmap(kernel.init)(positions), keys)[0].position
 
 
+@jax.jit
+def on_the_line(parameters, values):
+    return jax.vmap(parameters.unconstrained)(values)
+
+
+@jax.jit
+def shown(parameters, positions):
+    return jax.vmap(parameters.values)(positions)
+
+
 def p_values(laws, parameters, chains=CHAINS):
     """Of the test that values are as the prior has them, after some updates of chains that began as draws from it."""
     rng = np.random.default_rng(1)
     starts = {name: law.draw(rng, chains) for name, law in laws.items()}
     with double_precision():
-        walked = jax.vmap(parameters.unconstrained)({name: jnp.asarray(value) for name, value in starts.items()})
+        walked = on_the_line(canonical(parameters, "parameters"), jax.tree.map(jnp.asarray, starts))
         sizes = {name: np.sqrt(value[0].size) for name, value in walked.items()}
         scales = {name: 1.5 * float(stats.iqr(np.asarray(value))) / sizes[name] for name, value in walked.items()}
         kernel = canonical(parameters.posterior(ls.standard(flat, OneOfMany(scales))), "kernel")
         moved = advanced(kernel, walked, jr.split(jr.key(2), MOVES * len(laws)))
-        values = jax.vmap(parameters.values)(moved)
+        values = shown(canonical(parameters, "parameters"), moved)
     found = {}
     for name, law in laws.items():
         value = np.asarray(values[name])

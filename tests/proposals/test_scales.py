@@ -105,7 +105,7 @@ def test_numbers_serve_all_components_and_places_serve_positions_without_names()
         ls.sample(ls.standard(log_density, box), {"a": 0.5}, draws=2, chains=1)
 
 
-@pytest.mark.parametrize("walk", [ls.RandomWalk, ls.UniformWalk])
+@pytest.mark.parametrize("walk", [ls.RandomWalk, pytest.param(ls.UniformWalk, marks=pytest.mark.study)])
 def test_adapted_scales_of_dicts_and_black_boxes(walk):
     def log_density(p):
         return -0.5 * (p["rate"] / 1e-4) ** 2 - 0.5 * (p["size"] / 1e3) ** 2

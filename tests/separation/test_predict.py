@@ -195,6 +195,7 @@ def test_made_up_noise_is_normal_and_as_large_as_the_noise_that_was_seen():
         assert of.linear.std() == pytest.approx(8**-0.5, rel=0.05)
 
 
+@pytest.mark.study
 def test_more_replicates_see_smaller_differences():
     known = ls.estimators.known_variance(noisy_mean(lambda key, count: jr.normal(key, (count,)), 8), 1 / 8)
     run = ls.sample(ls.penalty(known, ls.RandomWalk(2.0)), 0.0, draws=1000, chains=4, seed=1)

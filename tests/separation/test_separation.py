@@ -69,8 +69,8 @@ def test_errors_cover():
     rng = np.random.default_rng(2)
     truth = 1 / ((0.01 + 0.1) / 2)
     scores = []
-    for _ in range(60):
-        found = summary(run_of(markov_marks(rng, 4, 8000, 0.01, 0.1, 0.02)))
+    for marks in np.split(markov_marks(rng, 60 * 4, 8000, 0.01, 0.1, 0.02), 60):
+        found = summary(run_of(marks))
         scores.append((found.rho_2 - truth) / found.rho_2_se)
     assert np.std(scores) == pytest.approx(1, abs=0.45)
 

@@ -119,7 +119,7 @@ def matrix(made: ConditionalFilter, theta: int) -> np.ndarray:
     return found
 
 
-@pytest.mark.parametrize("theta", [0, 1])
+@pytest.mark.parametrize("theta", [0, pytest.param(1, marks=pytest.mark.study)])
 def test_paths_keep_their_posterior(theta):
     kernel = matrix(ConditionalFilter(MODEL, series(DATA), 2), theta)
     law = posterior(theta) / posterior(theta).sum()
@@ -151,7 +151,7 @@ class Tempered(ConditionalFilter):
         return super().log_step(theta, state, previous, time) / 2
 
 
-@pytest.mark.parametrize("broken", [Weightless, Late, Tempered])
+@pytest.mark.parametrize("broken", [Late, Tempered, pytest.param(Weightless, marks=pytest.mark.study)])
 def test_broken_conditional_filters_are_told_from_the_right_one(broken):
     kernel = matrix(broken(MODEL, series(DATA), 2), 0)
     law = posterior(0) / posterior(0).sum()

@@ -17,7 +17,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 def written(tmp_path_factory):
     directory = tmp_path_factory.mktemp("paper") / "results"
     command = [sys.executable, "-c", "from lockstep.cli import main; main()", "paper"]
-    options = ["--updates", "6400", "--m", "8", "--m", "16", "--out", str(directory)]
+    options = ["--updates", "6400", "--m", "8", "--out", str(directory)]
     done = subprocess.run([*command, *options], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     return directory, done.stdout
