@@ -141,17 +141,21 @@ def noise_of(kernel, position, shape):
 HERE = {"TunaMH", "Poisson product", "particle marginal", "vector x, swapped", "mixed: exchange over pseudo-marginal"}
 
 
-@pytest.mark.parametrize("case", chosen(registry.CASES, HERE | {"penalty as randomized", "screened universal"}))
+@pytest.mark.parametrize("case", chosen(registry.CASES, HERE | {"screened universal"}))
 def test_kernels_of_the_registry(case):
     whole = noise_of(case.make(registry.PROPOSALS["hastings"]), np.array(0), (3,)).whole
     assert len(whole.drawn) >= 2 and not whole.faults()
 
 
+# Three updates draw all that one does.
+SHAPES = pytest.mark.parametrize("shape", [(3,), pytest.param((), marks=pytest.mark.study)], ids=["three", "one"])
+
+
+@SHAPES
 @pytest.mark.parametrize("name", CONTINUOUS)
-def test_kernels_on_vectors(name):
-    for shape in ((), (3,)):
-        whole = noise_of(CONTINUOUS[name](), CENTER, shape).whole
-        assert len(whole.drawn) >= 2 and not whole.faults()
+def test_kernels_on_vectors(name, shape):
+    whole = noise_of(CONTINUOUS[name](), CENTER, shape).whole
+    assert len(whole.drawn) >= 2 and not whole.faults()
 
 
 def faults_of_coupling(kernel, shape=(3,)):
@@ -161,10 +165,10 @@ def faults_of_coupling(kernel, shape=(3,)):
     return [fault for leg in record.legs for fault in (record.own + leg).faults()]
 
 
+@SHAPES
 @pytest.mark.parametrize("name", COUPLED)
-def test_couplings(name):
-    for shape in ((), (3,)):
-        assert not faults_of_coupling(COUPLED[name](), shape)
+def test_couplings(name, shape):
+    assert not faults_of_coupling(COUPLED[name](), shape)
 
 
 @ls.part

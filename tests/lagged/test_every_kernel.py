@@ -77,7 +77,7 @@ KERNELS = {
     "mixture": (ls.Mixture([STANDARD, EXCHANGE], [0.3, 0.7]), 25),
     "cycle": (ls.Cycle([STANDARD, EXCHANGE]), 20),
 }
-HERE = {"correlated pseudo-marginal", "cycle"}
+HERE = {"cycle"}
 
 
 def start(key):
