@@ -10,7 +10,6 @@ import pytest
 import zoo
 from coupled_pair import coupled
 from coupled_truth import MOST, noise_of, truth_of
-from covering import chosen
 from zoo_book import NEEDLESS, RIGHT, WITHHELD, WRONG, ZooBook
 
 import lockstep as ls
@@ -89,7 +88,7 @@ def check_advice(case: zoo.Case, run: ls.Run, **options: Any) -> None:
     assert "nan" not in repr(advice), advice
 
 
-@pytest.mark.parametrize("name", chosen(zoo.FAST, {"exponential", "coin", "Cauchy", "scale by direction"}))
+@pytest.mark.parametrize("name", zoo.FAST)
 def test_ten_of_the_zoo(name):
     """Ten that are compiled once: right, or withheld for the reason that holds."""
     case = zoo.fast_case(name)
@@ -97,8 +96,9 @@ def test_ten_of_the_zoo(name):
     assert all(outcome.verdict in (RIGHT, WITHHELD) for outcome in found), found
     # What can be told is told.
     assert all(outcome.verdict == RIGHT for outcome in found) or case.reasons
-    # With calls for one look, so that nothing is compiled for another number of samples.
-    check_advice(case, run, updates=20_000, separations=100, calls=6000)
+    if name in ("coin", "scale by direction"):  # the study asks for advice on all
+        # With calls for one look, so that nothing is compiled for another number of samples.
+        check_advice(case, run, updates=20_000, separations=100, calls=6000)
 
 
 @pytest.mark.study
