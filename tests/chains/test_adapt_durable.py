@@ -70,8 +70,8 @@ def assert_same(first, second):
 def test_what_was_learnt_is_never_learnt_again(tmp_path, eager):
     whole = ls.sample(box(), np.zeros(2), **SETTINGS)
     at_once = calls_of(lambda: ls.sample(box(), np.zeros(2), **SETTINGS))
-    # Bugs in the first window and in its successors: each costs one block at the most. (All of them together come before
-    # the 400 calls of the warm-up, so that each is met, however much of the warm-up the blocks before it have kept.)
+    # Bugs in the first window and in its successors: each costs one block at the most. (All of them come before the 400
+    # calls of the warm-up, so that each is met, however much of the warm-up the blocks before it have kept.)
     found = 0
     for after in (1, 40, 100, 120, 100):
         COUNTED.failing = {COUNTED.calls + after}

@@ -173,9 +173,11 @@ def _coefficients(estimator: Subsample, bound: Any) -> np.ndarray:
     with double_precision():
         bound, rows = canonical(bound, "bound"), estimator.rows
         is_controlled = isinstance(estimator.control, Taylor)
-        one_block = jax.jit(jax.vmap(lambda row: bound.coefficient(widened(row), is_controlled)))
+        one_block = jax.jit(
+            jax.vmap(lambda bound, row: bound.coefficient(widened(row), is_controlled), in_axes=(None, 0))
+        )
         blocks = rows.blocks(block_length(rows, 1))
-        found = np.concatenate([np.asarray(one_block(block))[skipped:] for _, skipped, block in blocks])
+        found = np.concatenate([np.asarray(one_block(bound, block))[skipped:] for _, skipped, block in blocks])
     if not np.all(np.isfinite(found) & (found >= 0)):
         row = int(np.argmax(~(np.isfinite(found) & (found >= 0))))
         raise ValueError(f"bound gives {found[row]} for row {row:,}; it must be finite and not negative")
