@@ -15,8 +15,6 @@ import os
 import sys
 from importlib.metadata import PackageNotFoundError, version
 
-import numpy as np
-
 FLAG = "xla_cpu_experimental_ynn_fusion_type"
 VERSIONS = "0.10."
 ROWS, COLUMNS = 20_000, 3
@@ -47,6 +45,7 @@ def are_wrong() -> bool:
     """Whether programs of this process have the fault."""
     import jax
     import jax.numpy as jnp
+    import numpy as np
 
     matrix = np.linspace(-1, 1, ROWS * COLUMNS).reshape(ROWS, COLUMNS) ** 3
     thetas = np.array([[1.0, 2.0, 3.0], [-1.0, 0.5, 2.0]])
