@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import os
 import sys
-from importlib.metadata import PackageNotFoundError, version
+
+from jaxlib.version import __version__ as installed
 
 FLAG = "xla_cpu_experimental_ynn_fusion_type"
 VERSIONS = "0.10."
@@ -23,11 +24,7 @@ ROWS, COLUMNS = 20_000, 3
 def keep_away() -> None:
     """Turn the library off for this process, and for those that it starts; if it is too late for that, say so."""
     given = os.environ.get("XLA_FLAGS", "")
-    try:
-        is_known = version("jaxlib").startswith(VERSIONS)
-    except PackageNotFoundError:  # which JAX itself will tell
-        is_known = False
-    if not is_known or FLAG in given:
+    if not installed.startswith(VERSIONS) or FLAG in given:
         return
     os.environ["XLA_FLAGS"] = f"{given} --{FLAG}=".strip()
     bridge = sys.modules.get("jax._src.xla_bridge")
