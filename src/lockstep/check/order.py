@@ -106,7 +106,7 @@ def minorization(
         randomization = kernel.ratio.randomization
         if law is None:
             noise = randomization.noise(jr.key(seed), one_of(here, 0), (replicates,))
-            weights = np.full(replicates, 1 / replicates)
+            weights = np.ones(replicates)  # counts, whose sum is exact in any order
         else:
             noise, weights = as_law(law)
             noise = jax.tree.map(jnp.asarray, noise)
@@ -115,7 +115,7 @@ def minorization(
             def log_weight(noise: Any) -> Any:
                 return randomization.log_weight(randomization.sample(noise, position, candidate), position, candidate)
 
-            return jnp.sum(weights * (jax.vmap(log_weight)(noise) >= 0))
+            return jnp.sum(weights * (jax.vmap(log_weight)(noise) >= 0)) / np.sum(weights)
 
         shares = np.asarray(jax.vmap(share)(here, there))
     worst = int(np.argmin(shares))
