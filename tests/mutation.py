@@ -86,9 +86,8 @@ class Runner:
 
     def close(self) -> None:
         """End the process."""
-        assert self.process.stdin is not None
-        self.process.stdin.close()
-        self.process.wait()
+        with self.process:
+            pass  # closes its pipes and waits
 
 
 class Failures:

@@ -24,6 +24,7 @@ from mutants import (
     series,
     simulators,
     starts,
+    stock,
 )
 from mutation import Outcome, Runner, overlay
 
@@ -32,7 +33,7 @@ import lockstep
 PACKAGE = Path(lockstep.__file__).parent
 TABLES = (
     bounds, estimators, models, newcomers, numbers, pairs, parameters, predictions, restored, series, simulators,
-    starts,
+    starts, stock,
 )  # fmt: skip
 AT_ONCE = 24  # tests of one process, to see that they pass without a fault
 

@@ -61,8 +61,6 @@ class Stock:
 
     def _begin(self, cell: int) -> None:
         """Have the thread draw the noise from a cell on."""
-        if self._next is not None and self._next[0] == cell:
-            return
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, "lockstep-noise")
         # Threads do not inherit the scopes of JAX in which a run was started.
