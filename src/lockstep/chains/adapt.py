@@ -83,8 +83,8 @@ def _learn(task: Task, store: Store | None, shown: Progress, stop: Stop) -> Task
     starts = (task.initial, task.chains, key_start)
     # Of a warm-up that has begun the state is read: nothing is evaluated at its start.
     begin = like_initial_states if store is not None and store.writer.segments else initial_states
-    state = begin(canonical(task.kernel, "kernel"), *starts)
     kernel = shaped(task.kernel, initial_positions(*starts))
+    state = begin(canonical(kernel, "kernel"), *starts)  # by a program that serves the run after the warm-up, too
     point, windows, log_step, done = (
         Point(0, state, Thinning(1), Totals()),
         windows_of(task.adaptation),
