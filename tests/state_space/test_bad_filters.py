@@ -262,5 +262,18 @@ def test_a_function_that_takes_no_input_is_told_so():
 def test_a_figure_names_the_states():
     state = {"level": jnp.zeros(()), "slopes": jnp.zeros(2)}
     made = ls.models.StateSpace(lambda key, theta: state, lambda key, x, theta, t: x, lambda theta, x, y, t: x["level"])
-    axes = run(made).figure(DATA).axes
+    axes = run(made).figure().axes
     assert [axis.get_ylabel() for axis in axes] == ["level", "slopes[0]", "slopes[1]", "effective\nparticles"]
+
+
+def test_data_of_another_size_than_the_states_have_a_panel_of_their_own():
+    found = run(
+        ls.models.StateSpace(
+            lambda key, theta: jr.normal(key), lambda key, x, theta, t: jr.normal(key), lambda theta, x, y, t: -x * x
+        )
+    )
+    few = np.where(np.arange(len(DATA)) == 0, np.nan, np.sin(np.arange(len(DATA))))
+    for data, labels in ((few, ["state"]), (1e3 * few, ["state", "data"]), (1e-3 * few, ["state", "data"])):
+        axes = found.figure(data).axes
+        assert [axis.get_ylabel() for axis in axes[:-1]] == labels
+        assert [len(axis.lines) for axis in axes[:-1]] == ([2] if len(labels) == 1 else [1, 1])
