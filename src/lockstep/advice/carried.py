@@ -97,13 +97,13 @@ def advise_carried(
     if count is None:
         problems.append("no estimate where the pilot went was positive: give more samples, or start elsewhere")
         return CountAdvice(None, variance, math.nan, None, (), tuple(problems), run)
-    seconds = per_draw * per_update * max(count / evaluation.count, 1 / evaluation.count)
+    seconds = per_draw * per_update * count / evaluation.count
     if count > 4 * evaluation.count or per_draw > draws:
         problems.append(f"the pilot had m = {evaluation.count}, which mixes badly: ask again with count={count}")
     findings = (
         f"an estimate from one sample has a relative variance of {variance:.3g} where the pilot went; "
         f"m = {count:,} makes the variance of its logarithm about {math.log1p(variance / count):.2g} ({BEST} is best)",
-        f"in plain words: {count:,} simulations an estimate; 1,000 effective draws then take about "
+        f"in plain words: {count:,} simulation{'s' * (count > 1)} an estimate; 1,000 effective draws then take about "
         f"{duration(1000 * seconds)} on this machine",
     )
     advised = pseudo_marginal(evaluation.with_count(count), proposal)

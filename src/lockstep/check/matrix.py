@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
@@ -86,50 +87,60 @@ def matrix_of(kernel: Any, states: Any, law: Any, name: str) -> np.ndarray:
 def _simple(kernel: Any, states: Any, law: Law) -> np.ndarray:
     count = len(jax.tree.leaves(states)[0])
     matrix = np.zeros((count, count))
-    for i in range(count):
-        position = one_of(states, i)
-        for noise, probability in zip(*kernel.proposal.law(position), strict=True):
-            candidate, log_proposal_ratio = kernel.proposal(jnp.asarray(noise), position)
-            j = _index(candidate, states)
-            if j != i:
-                matrix[i, j] += probability * _acceptance(kernel, law, position, candidate, log_proposal_ratio)
-        matrix[i, i] += 1 - matrix[i].sum()
+    for i, j, probability, accepted in _offers(_offer, kernel, states, law):
+        if j != i:
+            matrix[i, j] += probability * accepted
+    matrix[np.diag_indices(count)] += 1 - matrix.sum(axis=1)
     return matrix
 
 
+def _pairs(kernel: Any, states: Any, law: Law) -> np.ndarray:
+    count, values = len(jax.tree.leaves(states)[0]), len(law.weights)
+    matrix = np.zeros((count, values, count, values))
+    for i, j, probability, accepted in _offers(_offer_to_pairs, kernel, states, law):
+        matrix[i, :, j, :] += probability * accepted
+    square = matrix.reshape(count * values, count * values)
+    square[np.diag_indices(count * values)] += 1 - square.sum(axis=1)
+    return square
+
+
+def _offers(
+    offer: Callable[[Any, Law, Any, Any], tuple[Any, Array]], kernel: Any, states: Any, law: Law
+) -> Iterator[tuple[int, int, float, np.ndarray]]:
+    """All that may be proposed: from which state to which, how probably, and how probably that is accepted."""
+    states = jax.tree.map(np.asarray, states)
+    for i in range(len(jax.tree.leaves(states)[0])):
+        position = one_of(states, i)
+        for noise, probability in zip(*kernel.proposal.law(position), strict=True):
+            candidate, accepted = offer(kernel, law, np.asarray(noise), position)
+            yield i, _index(candidate, states), probability, np.asarray(accepted)
+
+
 @jax.jit
-def _acceptance(kernel: Any, law: Law, position: Any, candidate: Any, log_proposal_ratio: Array) -> Array:
+def _offer(kernel: Any, law: Law, noise: Any, position: Any) -> tuple[Any, Array]:
+    """A candidate, and the probability that it is accepted."""
+    candidate, log_proposal_ratio = kernel.proposal(noise, position)
     memory = kernel.init(position).memory
 
     def probability(noise: Any) -> Array:
         log_ratio, *_ = kernel.ratio(noise, position, memory, candidate, log_proposal_ratio)
         return _accept(log_ratio)
 
-    return jnp.sum(law.weights * _over_noise(probability, law))
+    return candidate, jnp.sum(law.weights * _over_noise(probability, law))
 
 
 @jax.jit
-def _pair_acceptances(kernel: Any, law: Law, position: Any, candidate: Any, log_proposal_ratio: Array) -> Array:
+def _offer_to_pairs(kernel: Any, law: Law, noise: Any, position: Any) -> tuple[Any, Array]:
+    """A candidate, and the probabilities that it is accepted by each memory with each new one."""
+    candidate, log_proposal_ratio = kernel.proposal(noise, position)
+
     def probability(old_noise: Any, noise: Any) -> Array:
         memory = kernel.ratio.init(old_noise, position)
         log_ratio, *_ = kernel.ratio(noise, position, memory, candidate, log_proposal_ratio)
         return _accept(log_ratio)
 
-    return _over_noise(lambda old: _over_noise(lambda new: probability(old, new), law), law) * law.weights
-
-
-def _pairs(kernel: Any, states: Any, law: Law) -> np.ndarray:
-    count, values = len(jax.tree.leaves(states)[0]), len(law.weights)
-    matrix = np.zeros((count, values, count, values))
-    for i in range(count):
-        position = one_of(states, i)
-        for noise, probability in zip(*kernel.proposal.law(position), strict=True):
-            candidate, log_proposal_ratio = kernel.proposal(jnp.asarray(noise), position)
-            accepted = _pair_acceptances(kernel, law, position, candidate, log_proposal_ratio)
-            matrix[i, :, _index(candidate, states), :] += probability * np.asarray(accepted)
-    square = matrix.reshape(count * values, count * values)
-    square[np.diag_indices(count * values)] += 1 - square.sum(axis=1)
-    return square
+    accepted = _over_noise(lambda old: _over_noise(lambda new: probability(old, new), law), law)
+    return candidate, accepted * law.weights
 
 
 def _composed(kernel: Any, states: Any, law: Any, name: str) -> np.ndarray:
