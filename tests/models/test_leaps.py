@@ -160,3 +160,19 @@ def test_edges():
         many = jax.jit(jax.vmap(leaps.binomial, in_axes=(0, None, 0)))(u, jnp.int32(30), np.array([0.1, 0.5, 0.9]))
         assert many.dtype == jnp.int32
         assert many.tolist() == binomial(u, 30.0, np.array([0.1, 0.5, 0.9])).tolist()
+
+
+def test_batches_of_leaps_are_leaps_of_arrays():
+    """Whatever is batched, and at however many levels, also next to axes of their own."""
+    with double_precision():
+        rng = np.random.default_rng(3)
+        u, n, p = rng.uniform(size=(3, 4, 2)), np.array([5.0, 100.0, 2000.0, 7.0]), rng.uniform(size=(4, 2))
+        inner = jax.vmap(leaps.binomial, in_axes=(0, 0, 0))
+        found = jax.jit(jax.vmap(inner, in_axes=(0, None, None)))(u, n, p)
+        assert np.array_equal(found, leaps.binomial(u, n[:, None], p))
+        turned = jax.vmap(leaps.binomial, in_axes=(1, 0, None), out_axes=2)(u, n, p[0])
+        assert np.array_equal(turned, np.moveaxis(leaps.binomial(u, n[:, None], p[0]), 1, 2))
+        means = np.array([3.0, 400.0])
+        assert np.array_equal(
+            jax.vmap(leaps.poisson, in_axes=(None, 0))(u, means), [leaps.poisson(u, m) for m in means]
+        )

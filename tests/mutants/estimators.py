@@ -127,13 +127,11 @@ FAULTS = {
         ("np.max(np.abs(pi @ matrix - pi))", "np.max(np.abs(pi @ matrix - pi @ matrix))"),
     ],
     ("check/matrix.py", "kernels/test_exactness.py::test_exact_kernels_are_exact_and_say_so"): [
-        ("matrix[i, j] += probability * _acceptance", "matrix[i, j] += _acceptance"),
+        ("matrix[i, j] += probability * accepted", "matrix[i, j] += accepted"),
         ("jnp.exp(jnp.minimum(log_ratio, 0.0))", "jnp.exp(jnp.minimum(log_ratio, 0.1))"),
         ("flow = pi[:, None] * matrix", "flow = pi[None, :] * matrix"),
-        (
-            "lambda new: probability(old, new), law), law) * law.weights",
-            "lambda new: probability(new, old), law), law) * law.weights",
-        ),
+        ("lambda new: probability(old, new), law), law)", "lambda new: probability(new, old), law), law)"),
+        ("return candidate, accepted * law.weights", "return candidate, accepted"),
     ],
     (
         "coupling/maximal.py",

@@ -29,6 +29,11 @@ FAULTS = {
         ("jnp.where(is_few, p, 1 - p)", "p"),
         ("binomial_quantile.settled_from(u, n, p, found, flags), found)", "found, found)"),
     ],
+    ("models/elementwise.py", LEAPS + "test_batches_of_leaps_are_leaps_of_arrays"): [
+        ("jnp.broadcast_to(one, (size, *one.shape))", "jnp.broadcast_to(one, (*one.shape, size))"),
+        ("one if is_already else jnp.broadcast_to", "jnp.broadcast_to"),
+        ("return batched(*with_axis), True", "return batched(*with_axis)[0], False"),
+    ],
     ("models/counting.py", POISSON_CUTS): [
         ("1 / (outcome + 1 + jnp.arange(AT_ONCE))", "1 / (outcome + 2 + jnp.arange(AT_ONCE))"),
         ("(uniform >= total) & (density > NOTHING * total)", "(uniform >= total) & (density > NOTHING)"),

@@ -16,6 +16,7 @@ from lockstep.core.types import Array
 from lockstep.models import binomial_quantile, poisson_quantile
 from lockstep.models.cornish_fisher import LARGE
 from lockstep.models.counting import counted, where_any
+from lockstep.models.elementwise import elementwise
 
 __all__ = ["binomial", "poisson"]
 
@@ -46,7 +47,11 @@ def binomial(uniform: Array, count: Any, probability: Any) -> Array:
     >>> numbers.shape
     (5,)
     """
-    u, n, p = jnp.broadcast_arrays(*(jnp.asarray(value, float) for value in (uniform, count, probability)))
+    return _whole(_binomial(*(jnp.asarray(value, float) for value in (uniform, count, probability))), count)
+
+
+@elementwise
+def _binomial(u: Array, n: Array, p: Array) -> Array:
     is_law = (p >= 0) & (p <= 1) & (n >= 0) & (n < np.inf)
     is_large = is_law & (n * p * (1 - p) >= LARGE)
     found = where_any(is_law & ~is_large, lambda flags: _counted(u, n, jnp.where(flags, p, 0.0)), -jnp.ones_like(u))
@@ -55,8 +60,7 @@ def binomial(uniform: Array, count: Any, probability: Any) -> Array:
         lambda flags: binomial_quantile.guessed(jnp.where(flags, u, 0.5), n, p),
         (found, jnp.zeros_like(is_large)),
     )
-    settled = where_any(is_doubtful, lambda flags: binomial_quantile.settled_from(u, n, p, found, flags), found)
-    return _whole(settled, count)
+    return where_any(is_doubtful, lambda flags: binomial_quantile.settled_from(u, n, p, found, flags), found)
 
 
 def poisson(uniform: Array, mean: Any) -> Array:
@@ -80,7 +84,11 @@ def poisson(uniform: Array, mean: Any) -> Array:
     >>> ls.models.leaps.poisson(jr.uniform(jr.key(1), (5,)), 3.5).shape
     (5,)
     """
-    u, mean = jnp.broadcast_arrays(jnp.asarray(uniform, float), jnp.asarray(mean, float))
+    return _whole(_poisson(jnp.asarray(uniform, float), jnp.asarray(mean, float)), 0)
+
+
+@elementwise
+def _poisson(u: Array, mean: Array) -> Array:
     is_small = (mean >= 0) & (mean < LARGE)
     is_large = (mean >= LARGE) & (mean < np.inf)
     found = where_any(is_small, lambda flags: _few(u, jnp.where(flags, mean, 0.0)), -jnp.ones_like(u))
@@ -89,8 +97,7 @@ def poisson(uniform: Array, mean: Any) -> Array:
         lambda flags: poisson_quantile.guessed(jnp.where(flags, u, 0.5), mean),
         (found, jnp.zeros_like(is_large)),
     )
-    settled = where_any(is_doubtful, lambda flags: poisson_quantile.settled_from(u, mean, found, flags), found)
-    return _whole(settled, 0)
+    return where_any(is_doubtful, lambda flags: poisson_quantile.settled_from(u, mean, found, flags), found)
 
 
 def _few(uniform: Array, mean: Array) -> Array:
