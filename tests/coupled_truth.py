@@ -61,17 +61,21 @@ def truth_of(
     }
 
 
-def noise_of(estimator: Any, target: Any, scale: Any, seed: int = 12, most: int = MOST) -> np.ndarray:
+def noise_of(
+    estimator: Any, target: Any, scale: Any, seed: int = 12, most: int = MOST, samples: int = MOST_SAMPLES
+) -> np.ndarray:
     """Many estimates minus D, in units of their scale."""
-    estimate, difference, _, s, _ = _estimates(estimator, target, scale, "one", seed, most)
+    estimate, difference, _, s, _ = _estimates(estimator, target, scale, "one", seed, most, samples)
     return ((estimate.value - difference) / s).ravel()
 
 
-def _estimates(estimator: Any, target: Any, scale: Any, law: str, seed: int, most: int) -> Any:
+def _estimates(
+    estimator: Any, target: Any, scale: Any, law: str, seed: int, most: int, samples: int = MOST_SAMPLES
+) -> Any:
     """Estimates (pairs, each) at exact draws and their candidates; D, log proposal ratio, scale; what moves."""
-    samples = estimator.count * estimator.sides
-    pairs, each = (PAIRS, REPLICATES) if law == "many" else (min(most, MOST_SAMPLES // samples), 1)
-    chunk = max(1, min(pairs, CHUNK // (samples * each)))
+    of_one = estimator.count * estimator.sides
+    pairs, each = (PAIRS, REPLICATES) if law == "many" else (min(most, samples // of_one), 1)
+    chunk = max(1, min(pairs, CHUNK // (of_one * each)))
     with jax.enable_x64(True):
         keys = jr.split(jr.key(seed), -(-pairs // chunk))
         scale = jax.tree_util.Partial(scale)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import zoo
 from coupled_pair import coupled
-from coupled_truth import MOST, noise_of, truth_of
+from coupled_truth import MOST, MOST_SAMPLES, noise_of, truth_of
 from zoo_book import NEEDLESS, RIGHT, WITHHELD, WRONG, ZooBook
 
 import lockstep as ls
@@ -150,7 +150,7 @@ def test_the_truth_of_the_zoo_is_what_coupled_pairs_measure(name):
 
 
 def check_coupled(case: zoo.Case, draws: int, most: int) -> None:
-    pair = coupled(case, noise_of(case.estimator, case.target, case.scale, most=most))
+    pair = coupled(case, noise_of(case.estimator, case.target, case.scale, most=most, samples=8 * MOST_SAMPLES))
     run = ls.sample(pair, case.target.draw, draws=draws, chains=CHAINS, seed=5, progress=False)
     measured = ls.separation.summary(run)
     truth = truth_of(case.estimator, case.target, case.scale, case.law, most=most)[case.rule]
