@@ -902,11 +902,16 @@ FAULTS = {
         ("return x if self.is_directed else x.at[j, i]", "return x if not self.is_directed else x.at[j, i]"),
         ("jr.key_data(noise), model.vector(position), x", "jr.key_data(noise), 0 * model.vector(position), x"),
     ],
+    (
+        "models/mixing.py",
+        "models/test_mixing.py::test_the_pseudo_likelihood_of_ties_that_are_independent_is_the_likelihood",
+    ): [
+        ("(weights * (is_tie - p)) - prior @ theta", "(weights * (is_tie - p)) + prior @ theta"),
+        ("return theta / scale", "return theta * scale"),
+    ],
     ("models/mixing.py", "models/test_mixing.py"): [
         ("sums = 2 * np.cumsum(rho, axis=0) - 1", "sums = np.cumsum(rho, axis=0)"),
-        ("(weights * (is_tie - p)) - prior @ theta", "(weights * (is_tie - p)) + prior @ theta"),
         ("weights = np.where(is_tie, 1.0, every)", "weights = np.where(is_tie, every, 1.0)"),
-        ("return theta / scale", "return theta * scale"),
         ("int(np.ceil(TIMES * times.max() * interval))", "int(np.ceil(TIMES * times.max()))"),
     ],
 }

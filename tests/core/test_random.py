@@ -125,7 +125,7 @@ def test_laws(draw, law):
     assert numbers.dtype == np.float64
     assert stats.kstest(numbers, law.cdf).pvalue > ALARM
     # Neither of two numbers that were made together, or after each other, tells of the other one.
-    half = len(numbers) // 2 + 1
+    half = 2 * -(-len(numbers) // 4)  # how far apart the two coordinates of a point are
     for lag in (half, half // 2, 1, 2):
         for power in (1, 2):
             first, second = numbers[:-lag] ** power, numbers[lag:] ** power

@@ -9,6 +9,7 @@ import jax.random as jr
 import networkx
 import numpy as np
 import pytest
+from scipy import optimize, special
 
 import lockstep as ls
 from lockstep.core.warnings import LockstepWarning
@@ -38,11 +39,16 @@ def test_the_pseudo_likelihood_of_ties_that_are_independent_is_the_likelihood(mo
     chain, pairs = model._chain(120), pairs_of(120, False)
     found = pseudo_maximum(chain, model.data, pairs)
     assert np.allclose(found, exact, atol=2e-3)  # of a prior of standard deviation 10
+    # In another unit.
+    units = (ERGM(["edges", ls.models.terms.nodecov(unit * groups)], graph, toggles=1) for unit in (1, 10))
+    one, ten = (pseudo_maximum(other._chain(120), other.data, pairs) for other in units)
+    assert np.allclose(ten * [1, 10], one, atol=2e-3) and np.abs(one[1]) > 0.01
     monkeypatch.setattr(mixing, "PAIRS", 2_000)
     assert np.all(np.abs(pseudo_maximum(chain, model.data, pairs) - exact) < 0.15)
-    # A tie of which there is none: finite, and far down.
+    # A tie of which there is none: finite, far down, where the prior of standard deviation 10 balances fifteen pairs.
     empty = ERGM(["edges"], networkx.empty_graph(6))
-    assert -20 < empty.mixing.theta[0] < -3
+    balance = optimize.brentq(lambda theta: -15 * special.expit(theta) - theta / 100, -20, 0)
+    assert empty.mixing.theta[0] == pytest.approx(balance, abs=1e-6)
 
 
 def test_a_draw_forgets_where_it_began():

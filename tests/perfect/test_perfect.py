@@ -111,6 +111,22 @@ def test_independence_samplers_with_a_bound_draw_exactly(worst, log_bound):
     assert abs(draws.steps.mean() - 2.0) < 0.1
 
 
+def test_the_way_from_the_meeting_has_the_noise_of_its_times():
+    """From the candidate that all paths take at -t, the kernel's own moves at -t+1, …, -1 lead to the draw."""
+    kernel, lengths = ls.standard(lambda x: -0.5 * x**2, ls.IndependentNormal(0.0, 3.0)), set()
+    with double_precision():
+        move = jax.jit(lambda state, key, t: kernel.move(state, kernel.noise(jr.fold_in(key, t), 0.0))[0])
+        for number in range(30):
+            key = jr.key(number)
+            draw = murdoch_green(key, kernel, worst=jnp.zeros(()))
+            state = kernel.init(jnp.zeros(()))
+            for t in range(int(draw.steps), 0, -1):
+                state = move(state, key, t)
+            assert float(state.position) == pytest.approx(float(draw.value), abs=1e-12)
+            lengths.add(int(draw.steps))
+    assert {1, 2, 3} <= lengths
+
+
 def test_murdoch_green_refuses():
     key, kernel = jr.key(0), exponential()
     assert "larger π/q" in failure(lambda: [murdoch_green(k, kernel, 5.0) for k in jr.split(key, 20)])

@@ -65,6 +65,12 @@ def test_numpy_estimates_stay_in_numpy(rule):
 
 
 @pytest.mark.parametrize("rule", READ_VARIANCE, ids=identify)
+def test_minus_infinity_rejects_whatever_its_cumulants_are(rule):
+    for variance in (np.nan, np.inf, -1.0, 0.3):
+        assert rule(an_estimate(value=-np.inf, variance=variance)) == -np.inf
+
+
+@pytest.mark.parametrize("rule", READ_VARIANCE, ids=identify)
 def test_an_infinite_variance_rejects_for_certain(rule):
     assert rule(an_estimate(variance=np.inf)) == -np.inf
 
