@@ -64,7 +64,8 @@ NEAR = {
 def test_abc_is_advised(kind):
     advice = ls.advise(PARAMETERS.posterior(NEAR[kind]()), WALK, START, calls=6000, progress=False)
     (told,) = (finding for finding in advice.findings if finding.startswith("in plain words"))
-    assert f"{advice.count:,} simulations an estimate; 1,000 effective draws then take about" in told
+    simulations = "1 simulation" if advice.count == 1 else f"{advice.count:,} simulations"
+    assert f"{simulations} an estimate; 1,000 effective draws then take about" in told
     # E K²/(E K)² - 1 of one simulation where the posterior is, by its formula for normal data.
     run = advice.pilot
     mean, scale = run.positions["mean"].ravel(), run.positions["scale"].ravel()
