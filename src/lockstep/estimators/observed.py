@@ -7,7 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lockstep.core.arguments import real_numbers
+from lockstep.core.parts import show
 from lockstep.core.precision import double_precision
+from lockstep.core.trees import is_key
 from lockstep.core.types import Shape
 from lockstep.host.boxes import is_box
 from lockstep.host.functions import call_checked
@@ -55,6 +57,8 @@ def shape_of(data: Any) -> Shape | None:
 def observed_summaries(summaries: Any, observed: Any, is_compiled: bool) -> tuple[np.ndarray, Seen | None]:
     """The summaries of the observed data, a vector of numbers, and what simulated data are held against."""
     given = summaries.callee.function if is_box(summaries) else summaries
+    if is_key(observed):
+        raise TypeError(f"observed is {show(observed)}; give what was observed, as simulate makes it")
     if is_compiled and shape_of(observed) is not None:
         observed = np.asarray(observed)  # as functions of JAX take it
     with double_precision():
