@@ -18,6 +18,7 @@ from lockstep.chains.starts import initial_states
 from lockstep.core.precision import canonical, double_precision
 from lockstep.engine import interpreted, pace
 from lockstep.engine.block import Block
+from lockstep.engine.collector import old_objects_set_aside
 from lockstep.engine.hosted import hosted
 from lockstep.engine.interpreted import INTERPRETED
 from lockstep.engine.thinning import Thinning
@@ -522,21 +523,27 @@ def test_a_parameter_rng_is_left_alone_where_there_is_no_generator():
     assert run.acceptance > 0
 
 
-@pytest.mark.parametrize("is_frozen_before", [True, pytest.param(False, marks=pytest.mark.study)])
-def test_the_collector_is_left_as_it_was_found(is_frozen_before):
-    counts = []
+def test_the_collector_looks_at_new_objects_only_and_is_left_as_it_was_found():
+    before, within = gc.get_threshold(), []
 
     def log_density(theta):
-        counts.append(gc.get_freeze_count())
+        within.append(gc.get_threshold())
         return -0.5 * float(theta @ theta)
 
-    (gc.freeze if is_frozen_before else gc.unfreeze)()
-    try:
-        ls.sample(ls.standard(ls.blackbox(log_density), WALK), np.zeros(2), draws=5, chains=1, seed=1)
-        assert counts[-1] > 0
-        assert (gc.get_freeze_count() > 0) is is_frozen_before
-    finally:
-        gc.freeze()  # as tests find it
+    ls.sample(ls.standard(ls.blackbox(log_density), WALK), np.zeros(2), draws=5, chains=1, seed=1)
+    assert within[-1][:2] == before[:2] and within[-1][2] > 10**6
+    assert gc.get_threshold() == before
+
+
+def test_the_collector_waits_for_the_last_of_several_blocks():
+    before = gc.get_threshold()
+    first, second = old_objects_set_aside(), old_objects_set_aside()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert gc.get_threshold()[2] > 10**6
+    second.__exit__(None, None, None)
+    assert gc.get_threshold() == before
 
 
 def test_the_generator_of_a_key_begins_where_a_new_one_does():

@@ -24,8 +24,9 @@ from lockstep.core.types import Key
 from lockstep.engine.ahead import Ahead, CompiledAhead
 from lockstep.engine.block import Block, Output
 from lockstep.engine.choice import engine_of
+from lockstep.engine.collector import old_objects_set_aside
 from lockstep.engine.interface import Engine
-from lockstep.engine.interpreted import INTERPRETED, Walked, beginnings, gathered, old_objects_set_aside, walk, walking
+from lockstep.engine.interpreted import INTERPRETED, Walked, beginnings, gathered, walk, walking
 from lockstep.engine.reject import Rejecting
 from lockstep.engine.stock import Stock
 from lockstep.engine.thinning import Thinning

@@ -140,7 +140,8 @@ def _require_proposable(kernel: Any, positions: Position, chains: int, key: Key)
     """What the proposals say of a position comes before what the users' functions make of it."""
     for simple, places in kernel.placed(jax.tree.map(np.asarray, positions)):
         jax.eval_shape(simple.proposal.noise, key, one_of(places, 0))
-        for chain in range(chains):
+        is_one = all(np.array_equal(leaf, np.broadcast_to(leaf[:1], leaf.shape)) for leaf in jax.tree.leaves(places))
+        for chain in range(1 if is_one else chains):
             simple.proposal.require_start(one_of(places, chain))
 
 

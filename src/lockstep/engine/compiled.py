@@ -18,7 +18,7 @@ from jax.extend.core import jaxprs_in_params
 from lockstep.core.types import Array, Key, Position
 from lockstep.engine import block as limits
 from lockstep.engine.block import CELL, Block, Output, cell_keys, noise_of_cells, take
-from lockstep.engine.devices import calls_host, laid_over, used
+from lockstep.engine.devices import PROGRAMS, calls_host, laid_over, used
 from lockstep.engine.interface import Engine
 from lockstep.engine.stock import Stock
 from lockstep.engine.thinning import Thinning, counted
@@ -202,6 +202,7 @@ def _bytes(tree: Any) -> int:
     return sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree))
 
 
+@functools.lru_cache(maxsize=PROGRAMS)
 def _largest(jaxpr: Any) -> int:
     """The largest array that any step of a traced program makes."""
     inner = [inside for equation in jaxpr.eqns for inside in jaxprs_in_params(equation.params)]

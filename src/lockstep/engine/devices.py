@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import jax
@@ -9,6 +10,8 @@ from jax.extend.core import jaxprs_in_params
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
 from lockstep.core.arguments import whole
+
+PROGRAMS = 1024  # traced ones of which is remembered what was found in them: a run asks several times
 
 
 def require_devices(devices: Any) -> int | None:
@@ -36,6 +39,7 @@ def laid_over(tree: Any, count: int) -> Any:
     return jax.device_put(tree, NamedSharding(mesh, PartitionSpec("chains")))
 
 
+@functools.lru_cache(maxsize=PROGRAMS)
 def calls_host(program: Any) -> bool:
     """Whether a step of a traced program calls the host."""
     inner = (inside for step in program.eqns for inside in jaxprs_in_params(step.params))

@@ -7,10 +7,8 @@ number of its first step.
 from __future__ import annotations
 
 import functools
-import gc
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 import jax
@@ -21,6 +19,7 @@ from lockstep.core.trees import is_named
 from lockstep.core.types import Array, Key, Position
 from lockstep.engine import block as limits
 from lockstep.engine.block import CELL, Block, Output, block_noise
+from lockstep.engine.collector import old_objects_set_aside
 from lockstep.engine.early import stopping_early
 from lockstep.engine.hosted import hosted, to_host
 from lockstep.engine.interface import Engine
@@ -108,23 +107,6 @@ def gathered(walked: Sequence[Walked], thinning: Thinning) -> tuple[Any, Output]
         for chain, (_, positions, infos) in enumerate(walked)
     ]
     return _stacked([end for end, *_ in walked]), jax.tree.map(lambda *leaves: np.stack(leaves, axis=1), *outputs)
-
-
-@contextmanager
-def old_objects_set_aside() -> Iterator[None]:
-    """A scope in which Python's garbage collector looks through new objects only.
-
-    A block keeps thousands of small ones until its end; for each so many the collector would look through all that JAX
-    and the user's program have made before, which can take longer than the block.
-    """
-    if gc.get_freeze_count():  # set aside by somebody else
-        yield
-        return
-    gc.freeze()
-    try:
-        yield
-    finally:
-        gc.unfreeze()
 
 
 def walking(kernel: Any) -> Any:
