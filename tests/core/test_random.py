@@ -59,6 +59,18 @@ def test_numbers_of_rows_are_the_first_bits_times_the_size(size):
 
 
 @pytest.mark.parametrize("make", (jr.key, jr.PRNGKey, lambda seed: jr.key(seed, impl="rbg")))
+def test_uniform_numbers_are_those_of_jax(make):
+    ours, theirs = random.uniform(make(3), (40, 25)), jr.uniform(make(3), (40, 25), float)
+    assert ours.dtype == theirs.dtype and np.array_equal(ours, theirs)
+    assert random.uniform(make(3)) == jr.uniform(make(3), (), float)
+    keys = jax.vmap(make)(jnp.arange(3))
+    batches = [jax.vmap(lambda key, draw=draw: draw(key, (4,)))(keys) for draw in (random.uniform, jr.uniform)]
+    assert np.array_equal(*batches)
+    with jax.threefry_partitionable(False):
+        assert np.array_equal(random.uniform(make(3), (5,)), jr.uniform(make(3), (5,), float))
+
+
+@pytest.mark.parametrize("make", (jr.key, jr.PRNGKey, lambda seed: jr.key(seed, impl="rbg")))
 def test_derived_keys_are_those_of_jax(make):
     key = make(7)
 
@@ -67,6 +79,7 @@ def test_derived_keys_are_those_of_jax(make):
 
     assert all(is_same(random.split(key, count), jr.split(key, count)) for count in (1, 2, 3, 7))
     assert all(is_same(random.fold_in(key, number), jr.fold_in(key, number)) for number in (0, 5, 2**31, 2**32 - 1))
+    assert is_same(random.split(key, (2, 3)), jr.split(key, (2, 3))) and is_same(random.split(key), jr.split(key))
     keys = jr.split(key, 5)
     ours = jax.vmap(lambda key, number: random.split(random.fold_in(key, number), 3))(keys, jnp.arange(5))
     assert is_same(ours, jax.vmap(lambda key, number: jr.split(jr.fold_in(key, number), 3))(keys, jnp.arange(5)))

@@ -11,6 +11,7 @@ from scipy.special import ndtri
 
 from lockstep.check.finding import Finding
 from lockstep.check.points import draws_of, pairs_of
+from lockstep.core import random
 from lockstep.core.precision import canonical, double_precision
 from lockstep.core.trees import describe, one_of
 from lockstep.estimators.samples import as_estimator
@@ -48,7 +49,7 @@ def symmetry(estimator: Any, positions: Any, candidates: Any, replicates: int = 
         estimator = called_back(canonical(estimator, "estimator"))
         points, others = pairs_of(positions, candidates)
         pairs = len(jax.tree.leaves(points)[0])
-        keys = jr.split(jr.key(seed), 2)
+        keys = random.split(jr.key(seed), 2)
         logs, errors = [], []
         for key, here, there in ((keys[0], points, others), (keys[1], others, points)):
             with raised_here():
@@ -80,4 +81,4 @@ def _values(estimator: Any, key: Any, here: Any, there: Any, replicates: int) ->
         return jax.vmap(lambda n: estimator(n, position, candidate).value)(noise)
 
     pairs = len(jax.tree.leaves(here)[0])
-    return jax.vmap(at_pair)(jr.split(key, pairs), here, there)
+    return jax.vmap(at_pair)(random.split(key, pairs), here, there)

@@ -64,6 +64,12 @@ def exponential(key: Key, shape: Shape = ()) -> Array:
     return _exponential(key, shape) if _has_words(key) else jr.exponential(key, shape, float)
 
 
+def uniform(key: Key, shape: Shape = ()) -> Array:
+    """As `jax.random.uniform`, the same numbers from 0 up to 1, compiled sooner."""
+    shape = _checked(shape)
+    return _uniform(key, shape) if _has_words(key) and _is_counted(key) else jr.uniform(key, shape, float)
+
+
 def below(key: Key, size: int, shape: Shape = ()) -> Array:
     """Whole numbers from 0 up to, but without, ``size``, equally likely to one part in 2⁵²/size.
 
@@ -73,11 +79,12 @@ def below(key: Key, size: int, shape: Shape = ()) -> Array:
     return _below(key, size, shape) if _has_words(key) else jr.randint(key, shape, 0, size, np.int32)
 
 
-def split(key: Key, count: int) -> Key:
+def split(key: Key, shape: int | Shape = 2) -> Key:
     """As `jax.random.split`, the same keys, in programs that are compiled in less than half the time."""
     if not _is_counted(key):
-        return jr.split(key, count)
-    return _like(key, _derived(key, lax.iota(jnp.uint32, count)))
+        return jr.split(key, shape)
+    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    return _like(key, _derived(key, lax.iota(jnp.uint32, math.prod(shape)).reshape(shape)))
 
 
 def fold_in(key: Key, number: Array) -> Key:
@@ -122,9 +129,19 @@ def _has_words(key: Key) -> bool:
 
 @functools.partial(jax.jit, static_argnums=(1, 2))
 def _below(key: Key, size: int, shape: tuple[int, ...]) -> Array:
+    return _share(_counted(key, shape), size)
+
+
+@functools.partial(jax.jit, static_argnums=1)
+def _uniform(key: Key, shape: tuple[int, ...]) -> Array:
+    return _from_one_to_two(_counted(key, shape)) - 1.0
+
+
+def _counted(key: Key, shape: tuple[int, ...]) -> Array:
+    """Numbers of 64 bits: the words of Threefry at 0, 1, 2 and so on."""
     counter = lax.iota(jnp.uint32, math.prod(shape))
     first, second = jr.key_data(key)
-    return _share(_pair(*_threefry(first, second, jnp.zeros_like(counter), counter)), size).reshape(shape)
+    return _pair(*_threefry(first, second, jnp.zeros_like(counter), counter)).reshape(shape)
 
 
 def _share(bits: Array, size: int) -> Array:

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import jax.random as jr
 import numpy as np
 
+from lockstep.core import random
 from lockstep.core.adopt import adopted
 from lockstep.core.arguments import whole
 from lockstep.core.kernel import Info, Kernel
@@ -99,13 +99,13 @@ class Lagged(Kernel):
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> tuple[Any, Any]:
         here = position.first if isinstance(position, Pair) else position
-        meet = self.kernel.meeting_noise(jr.fold_in(key, MEETING_STREAM), shape)
+        meet = self.kernel.meeting_noise(random.fold_in(key, MEETING_STREAM), shape)
         return self.kernel.noise(key, here, shape), meet
 
     def init(self, position: Position, key: Key | None = None) -> LaggedState:
         """The state at one start of both chains, or at a `Pair` of starts, before the first has moved."""
         first, second = position if isinstance(position, Pair) else (position, position)
-        key_second = None if key is None else jr.fold_in(key, SECOND_STREAM)
+        key_second = None if key is None else random.fold_in(key, SECOND_STREAM)
         states = self.kernel.init(first, key), self.kernel.init(second, key_second)
         return LaggedState(*states, np.bool_(False), jnp.asarray(self.lag))
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax.random as jr
 import numpy as np
 
+from lockstep.core import random
 from lockstep.core.kernel import Kernel
 from lockstep.core.parts import part
 from lockstep.core.trees import choose, have_equal_values
@@ -53,7 +53,7 @@ class MaximallyCoupled(Kernel):
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> tuple[Any, Any, Array]:
         here = position.first if isinstance(position, Pair) else position
-        key_both, key_meet = jr.split(key)
+        key_both, key_meet = random.split(key)
         meet = self.first.meeting_noise(key_meet, shape)
         return self.first.noise(key_both, here, shape), self.second.noise(key_both, here, shape), meet
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import jax.numpy as jnp
-import jax.random as jr
 import numpy as np
 
+from lockstep.core import random
 from lockstep.core.arguments import is_number
 from lockstep.core.estimator import Estimate, Estimator
 from lockstep.core.parts import part
@@ -125,7 +125,7 @@ class TwoSided(Estimator):
         return pooled_halves(forward, reverse)
 
     def taken(self, key: Key, position: Position, candidate: Position, estimates: int) -> tuple[TwoSided, Any]:
-        key_forward, key_reverse = jr.split(key)
+        key_forward, key_reverse = random.split(key)
         estimator, forward = taken(self.estimator, key_forward, position, candidate, estimates)
         return TwoSided(estimator), (forward, taken(self.estimator, key_reverse, candidate, position, estimates)[1])
 
@@ -191,7 +191,7 @@ class Difference(Estimator):
         return Pooled(_subtracted(new.estimate, old.estimate), new.linear - old.linear, new.third - old.third)
 
     def taken(self, key: Key, position: Position, candidate: Position, estimates: int) -> tuple[Difference, Any]:
-        key_old, key_new = jr.split(key)
+        key_old, key_new = random.split(key)
         at_position, old = taken(self.at_position, key_old, position, candidate, estimates)
         at_candidate, new = taken(self.at_candidate, key_new, position, candidate, estimates)
         return Difference(at_position, at_candidate), (old, new)
@@ -250,5 +250,5 @@ def _subtracted(new: Estimate, old: Estimate) -> Estimate:
 
 
 def _twice(first: Any, second: Any, key: Key, position: Position, shape: Shape) -> tuple[Array, Array]:
-    key_first, key_second = jr.split(key)
+    key_first, key_second = random.split(key)
     return first.noise(key_first, position, shape), second.noise(key_second, position, shape)

@@ -6,9 +6,9 @@ import math
 from typing import Any
 
 import jax
-import jax.random as jr
 import numpy as np
 
+from lockstep.core import random
 from lockstep.core.arguments import shapes
 from lockstep.core.trees import is_concrete, vectorize
 from lockstep.core.types import Key, Shape
@@ -18,7 +18,7 @@ from lockstep.host.generator import RandomKey
 
 def draw_each(draw: Any, key: Key, shape: Shape = ()) -> Any:
     """One ``draw(key)`` for each element of ``shape``; without a draw, the keys themselves."""
-    keys = jr.split(key, shape) if shape else key
+    keys = random.split(key, shape) if shape else key
     if draw is None:
         return keys
 
@@ -35,7 +35,7 @@ def draw_bulk(draw: Any, key: Key, count: int, shape: Shape = ()) -> Any:
     """
     number = math.prod(shape) * count
     if draw is None:
-        return jr.split(key, (*shape, count))
+        return random.split(key, (*shape, count))
     draws = require_random(draw(key, number), key, draw)
     for leaf in jax.tree.leaves(draws):
         if np.ndim(leaf) == 0 or np.shape(leaf)[0] != number:

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
+from lockstep.core import random
 from lockstep.core.adopt import adopted
 from lockstep.core.arguments import real_numbers
 from lockstep.core.kernel import Info, Kernel, State
@@ -50,7 +51,7 @@ class Cycle(Kernel):
         set_field(self, "is_memory_shared", _share_memory(self.kernels, "Cycle"))
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> tuple[Any, ...]:
-        keys = jr.split(key, len(self.kernels))
+        keys = random.split(key, len(self.kernels))
         return tuple(kernel.noise(k, position, shape) for kernel, k in zip(self.kernels, keys, strict=True))
 
     def init(self, position: Position, key: Key | None = None) -> State:
@@ -116,7 +117,7 @@ class Mixture(Kernel):
         set_field(self, "weights", weights)
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> tuple[Array, tuple[Any, ...]]:
-        key_choice, *keys = jr.split(key, len(self.kernels) + 1)
+        key_choice, *keys = random.split(key, len(self.kernels) + 1)
         choice = jr.choice(key_choice, len(self.kernels), shape, p=jnp.asarray(self.weights))
         return choice, tuple(kernel.noise(k, position, shape) for kernel, k in zip(self.kernels, keys, strict=True))
 
@@ -225,7 +226,7 @@ def _move_one(composed: Cycle | Mixture, kernel: Kernel, state: State, noise: An
 
 def _meeting_noises(kernels: tuple[Kernel, ...], key: Key, shape: Shape) -> tuple[Any, ...]:
     return tuple(
-        k.meeting_noise(key_one, shape) for k, key_one in zip(kernels, jr.split(key, len(kernels)), strict=True)
+        k.meeting_noise(key_one, shape) for k, key_one in zip(kernels, random.split(key, len(kernels)), strict=True)
     )
 
 

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import jax.random as jr
 import numpy as np
 
 from lockstep.core import random
@@ -80,7 +79,7 @@ class MetropolisHastings(Kernel):
         return self.decide(state, self.proposal(proposal_noise, state.position), ratio_noise, accept)
 
     def meeting_noise(self, key: Key, shape: Shape = ()) -> Meeting:
-        own = self.ratio.meeting_noise(jr.fold_in(key, RATIO_STREAM), shape)
+        own = self.ratio.meeting_noise(random.fold_in(key, RATIO_STREAM), shape)
         return Meeting(-random.exponential(key, shape), own)
 
     def move_both(

@@ -12,6 +12,7 @@ import numpy as np
 from lockstep.chains.outcome import Outcome
 from lockstep.chains.starts import initial_positions
 from lockstep.chains.task import Task
+from lockstep.core import random
 from lockstep.core.precision import double_precision
 from lockstep.core.types import Position
 from lockstep.engine.bad_ratios import infos
@@ -93,7 +94,7 @@ class Kept:
 
 def _draws(task: Task, output: Output) -> Draws:
     with double_precision(), raised_here():
-        key_start, _ = jr.split(jr.key(task.seed))
+        key_start, _ = random.split(jr.key(task.seed))
         start = initial_positions(task.initial, task.chains, key_start, task.first, task.count)
     start = jax.tree.map(np.asarray, start)
     first, second = jax.tree.unflatten(jax.tree.structure(start), jax.tree.leaves(output.positions))

@@ -19,6 +19,7 @@ from lockstep.chains.interrupt import Stop, stopped
 from lockstep.chains.outcome import Outcome
 from lockstep.chains.prepare import make_task
 from lockstep.chains.task import Task
+from lockstep.core import random
 from lockstep.core.precision import double_precision
 from lockstep.core.progress import Progress
 from lockstep.coupling.lagged import Lagged
@@ -100,7 +101,7 @@ def run_pairs(
 
 def _tasks(setting: Setting, batches: Sequence[int], updates: int) -> list[Task]:
     with double_precision(), raised_here():
-        key_start, _ = jr.split(jr.key(setting.seed))
+        key_start, _ = random.split(jr.key(setting.seed))
         law = placed_law(setting.kernel, setting.draw)
         kernel, start = fitted_parts(setting.kernel, law, key_start, setting.progress)
         draw = law_after_fit(law, start, key_start)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax.random as jr
-
 from lockstep.chains.fit import warn_if_far
 from lockstep.chains.placing import Walked, law_of, placed
 from lockstep.chains.starts import Starts, initial_positions
@@ -28,7 +26,7 @@ class PairStart:
     draw: Any
 
     def __call__(self, key: Key) -> Pair:
-        key_first, key_second = jr.split(key)
+        key_first, key_second = random.split(key)
         return Pair(self.draw(key_first), self.draw(key_second))
 
 

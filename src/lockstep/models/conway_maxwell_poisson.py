@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import jax.random as jr
 import numpy as np
 
 from lockstep.core import random
@@ -176,9 +175,9 @@ def _drawn(key: Key, log_mean: Array, nu: Array) -> Array:
 
     def attempt(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         y, is_done, number = carry
-        keys = jr.split(jr.fold_in(key, number))
+        keys = random.split(random.fold_in(key, number))
         exponentials = random.exponential(keys[0], (2, *shape))
-        proposed = over.proposed(jr.uniform(keys[1], shape, float), exponentials[0])
+        proposed = over.proposed(random.uniform(keys[1], shape), exponentials[0])
         is_accepted = -exponentials[1] <= over.log_acceptance(proposed)
         return jnp.where(is_accepted & ~is_done, proposed, y), is_done | is_accepted, number + 1
 

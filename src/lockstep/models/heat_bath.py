@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
+from lockstep.core import random
 from lockstep.core.kernel import Kernel, State
 from lockstep.core.parts import part, static
 from lockstep.core.types import Array, Key, Position, Shape
@@ -96,7 +97,7 @@ def sweeps(site: Site, key: Key, x: Array, is_periodic: bool, count: int) -> Arr
         return jax.lax.fori_loop(0, count, lambda i, x: there_and_back(is_up, noise[i], x, is_periodic), x)
     # Two updates of one colour in a row are as good as one: K₀K₁K₀ K₀K₁K₀ … = K₀ K₁K₀ K₁K₀ …
     chunks = -(-count // CHUNK)
-    first = random_words(jr.fold_in(key, chunks), x.shape)
+    first = random_words(random.fold_in(key, chunks), x.shape)
     x = visit(is_up, first, x, masks[0], is_periodic)
 
     def pair(noise: Array, x: Array) -> Array:
@@ -105,7 +106,7 @@ def sweeps(site: Site, key: Key, x: Array, is_periodic: bool, count: int) -> Arr
         return x
 
     def chunk(i: Array, x: Array) -> Array:
-        noise = jax.lax.optimization_barrier(random_words(jr.fold_in(key, i), (CHUNK, *x.shape)))
+        noise = jax.lax.optimization_barrier(random_words(random.fold_in(key, i), (CHUNK, *x.shape)))
         used = jnp.minimum(CHUNK, count - i * CHUNK)
         return jax.lax.fori_loop(0, used, lambda j, x: pair(noise[j], x), x)
 
@@ -128,7 +129,7 @@ class HeatBath(Kernel):
     exact_when = "always"
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Array:
-        return jr.uniform(key, (*shape, 2, *jnp.shape(position)[-2:]), float)
+        return random.uniform(key, (*shape, 2, *jnp.shape(position)[-2:]))
 
     def init(self, position: Position, key: Key | None = None) -> State:
         return State(position, ())

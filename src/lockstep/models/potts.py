@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
+from lockstep.core import random
 from lockstep.core.arguments import whole
 from lockstep.core.parts import part, set_field, static
 from lockstep.core.simulator import Simulator
@@ -87,7 +88,7 @@ class Potts(Simulator):
         if start is None and self.sweeps is None:
             return self.perfect(key, theta).value
         if start is None:
-            key_start, key = jr.split(key)
+            key_start, key = random.split(key)
             start, sweeps = jr.randint(key_start, self.shape, 0, self.colours), self.sweeps or 1
         sweeps = whole(sweeps, "sweeps", 1)
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import jax.numpy as jnp
-import jax.random as jr
 import numpy as np
 
+from lockstep.core import random
 from lockstep.core.estimator import Estimator
 from lockstep.core.evaluation import Evaluation
 from lockstep.core.kernel import Kernel
@@ -143,7 +143,7 @@ class Parameters(Placement):
     def draw(self, key: Key) -> Position:
         """Values from the prior, with a random key."""
         self.require_law()
-        keys = jr.split(key, len(self.names))
+        keys = random.split(key, len(self.names))
         drawn = zip(self.names, self.priors, keys, strict=True)
         return {name: prior.draw(own) for name, prior, own in drawn}  # type: ignore[misc]
 

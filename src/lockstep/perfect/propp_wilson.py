@@ -8,9 +8,9 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import jax.random as jr
 import numpy as np
 
+from lockstep.core import random
 from lockstep.core.adopt import adopted
 from lockstep.core.arguments import whole
 from lockstep.core.declared import Part
@@ -159,7 +159,7 @@ def _coupled(key: Key, kernel: Any, ends: tuple[Position, Position], limit: Arra
 
 def noise_at(key: Key, kernel: Any, position: Position, t: Array) -> Any:
     """The noise of the step at time -t: a function of the key and of t alone, so that it can be had again."""
-    return kernel.noise(jr.fold_in(key, t), position)
+    return kernel.noise(random.fold_in(key, t), position)
 
 
 def _is_equal(first: Position, second: Position) -> Array:

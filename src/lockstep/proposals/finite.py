@@ -6,10 +6,10 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import jax.random as jr
 import jax.scipy.linalg
 import numpy as np
 
+from lockstep.core import random
 from lockstep.core.parts import part, set_field
 from lockstep.core.proposal import Proposal
 from lockstep.core.trees import choose, is_concrete, namespace
@@ -36,7 +36,7 @@ class Finite(Proposal):
                 f"Finite moves one integer state, but the position is {jax.tree.map(jnp.result_type, position)} of "
                 f"shape {jax.tree.map(np.shape, position)}; start from an integer such as jnp.array(0)"
             )
-        return jr.uniform(key, shape, float)
+        return random.uniform(key, shape)
 
     def __call__(self, noise: Array, position: Position) -> tuple[Position, Array]:
         array_module = namespace(noise)

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import jax.random as jr
 import numpy as np
 
+from lockstep.core import random
 from lockstep.core.arguments import shapes
 from lockstep.core.flat import flatten, require_floating, size, unflatten
 from lockstep.core.parts import part, set_field, static
@@ -99,7 +99,7 @@ class IndependentUniform(Proposal):
         require_floating(position, "IndependentUniform")
         low = require_layout(self.low, position, "low of IndependentUniform", self.order)
         high = require_layout(self.high, position, "high of IndependentUniform", self.order)
-        u = jr.uniform(key, (*shape, size(position)), float)
+        u = random.uniform(key, (*shape, size(position)))
         return unflatten(low + (high - low) * u, position, shape)
 
     def __call__(self, noise: Position, position: Position) -> tuple[Position, Array]:
@@ -177,7 +177,7 @@ class Independent(Proposal):
             candidate = jax.tree.map(lambda new, old: jnp.asarray(new, jnp.result_type(old)), candidate, position)
             return Candidate(candidate, self.log_density(candidate))
 
-        return vectorize(draw, len(shape))(key if not shape else jr.split(key, shape))
+        return vectorize(draw, len(shape))(key if not shape else random.split(key, shape))
 
     def __call__(self, noise: Candidate, position: Position) -> tuple[Position, Array]:
         return noise.position, self.log_density(position) - noise.log_density

@@ -7,6 +7,7 @@ from typing import Any
 import jax.numpy as jnp
 import jax.random as jr
 
+from lockstep.core import random
 from lockstep.core.arguments import is_number, positive
 from lockstep.core.flat import flatten, size, unflatten
 from lockstep.core.parts import part, set_field, static
@@ -60,7 +61,7 @@ class IndependentStudent(Proposal):
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Candidate:
         mean, scale = require_fit(self.mean, self.scale, position, "IndependentStudent", self.order)
-        key_normal, key_square = jr.split(key)
+        key_normal, key_square = random.split(key)
         z = normal_columns(key_normal, size(position), shape)
         # A normal vector over the root of an independent χ²/ν.
         z = z / jnp.sqrt(jr.gamma(key_square, self.degrees / 2, shape, float) * (2 / self.degrees)).reshape(-1)

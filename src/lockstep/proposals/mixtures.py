@@ -32,7 +32,7 @@ class StudentMixture(Proposal):
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Candidate:
         require_floating(position, "StudentMixture")
-        key_which, key_normal, key_square = jr.split(key, 3)
+        key_which, key_normal, key_square = random.split(key, 3)
         which = jr.categorical(key_which, self.log_weights, shape=shape)
         z = random.normal(key_normal, (*shape, size(position)))
         z = z / jnp.sqrt(jr.gamma(key_square, self.degrees / 2, shape, float) * (2 / self.degrees))[..., None]

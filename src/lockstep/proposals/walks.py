@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import jax
-import jax.random as jr
 import numpy as np
 
 from lockstep.core import random
@@ -95,7 +94,7 @@ class UniformWalk(Proposal):
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Position:
         require_floating(position, "UniformWalk")
         half_width = require_layout(self.half_width, position, "half_width of UniformWalk", self.order)
-        u = jr.uniform(key, (*shape, size(position)), float, -1.0, 1.0)
+        u = 2.0 * random.uniform(key, (*shape, size(position))) - 1.0
         return unflatten(half_width * u, position, shape)
 
     def __call__(self, noise: Position, position: Position) -> tuple[Position, Array]:

@@ -9,6 +9,7 @@ import jax
 import jax.random as jr
 import numpy as np
 
+from lockstep.core import random
 from lockstep.core.parts import part, static
 from lockstep.core.randomization import Involution, Randomization
 from lockstep.core.trees import choose, namespace
@@ -52,7 +53,7 @@ class AveragedData(Randomization):
     error = property(lambda self: self.single.error)
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> tuple[Array, Any]:
-        key_way, key_data = jr.split(key)
+        key_way, key_data = random.split(key)
         return jr.bernoulli(key_way, 0.5, shape), draw_each(self.single.draw, key_data, (*shape, self.count))
 
     def sample(self, noise: tuple[Array, Any], position: Position, candidate: Position) -> DataSets:

@@ -6,9 +6,9 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import jax.random as jr
 import numpy as np
 
+from lockstep.core import random
 from lockstep.core.parts import part, static
 from lockstep.core.randomization import Involution, Randomization
 from lockstep.core.trees import is_floating
@@ -86,7 +86,7 @@ class Bridge(Randomization):
         return simulation(self.simulate).error
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> tuple[Any, Any]:
-        key_first, key_path = jr.split(key)
+        key_first, key_path = random.split(key)
         return draw_each(self.draw, key_first, shape), draw_each(None, key_path, (*shape, self.bridges))
 
     def sample(self, noise: Any, position: Position, candidate: Position) -> Any:

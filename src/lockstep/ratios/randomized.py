@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import jax
-import jax.random as jr
 import numpy as np
 
+from lockstep.core import random
 from lockstep.core.adopt import adopted
 from lockstep.core.parts import part, set_field
 from lockstep.core.randomization import Randomization
@@ -81,7 +81,7 @@ class Randomized(Ratio):
         return (None if self.base is None else self.base.error) or self.randomization.error
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> tuple[Any, Any]:
-        key_base, key_x = jr.split(key)
+        key_base, key_x = random.split(key)
         base = () if self.base is None else self.base.noise(key_base, position, shape)
         # Over a base without noise, x is drawn from the key unsplit, as other ratios draw theirs.
         return base, self.randomization.noise(key_x if jax.tree.leaves(base) else key, position, shape)
@@ -102,7 +102,7 @@ class Randomized(Ratio):
     def require_start(self, key: Key, proposal: Any, position: Position) -> None:
         if self.base is not None:
             self.base.require_start(key, proposal, position)
-        key_candidates, key_x = jr.split(key)
+        key_candidates, key_x = random.split(key)
         candidates = some_candidates(key_candidates, proposal, position)
         self.randomization.require_start(self.randomization.noise(key_x, position, (PROBES,)), position, candidates)
 

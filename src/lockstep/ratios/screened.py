@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import jax
-import jax.random as jr
 import numpy as np
 
 from lockstep.core import random
@@ -86,7 +85,7 @@ class Screened(Ratio):
         return None if base is None else own if base == "always" else f"{base}, and {own}"
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> tuple[Array, Any]:
-        key_screen, key_base = jr.split(key)
+        key_screen, key_base = random.split(key)
         return -random.exponential(key_screen, shape), self.base.noise(key_base, position, shape)
 
     def init(self, noise: Any, position: Position) -> Surrogate:

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import jax.random as jr
 
 from lockstep.core import random
 from lockstep.core.evaluation import Evaluation
@@ -73,8 +72,8 @@ class Minibatch(Randomization):
     )
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Process:
-        key_first, key_further = jr.split(key)
-        return Process(self._draw(key_first, shape), jr.split(key_further, shape) if shape else key_further)
+        key_first, key_further = random.split(key)
+        return Process(self._draw(key_first, shape), random.split(key_further, shape) if shape else key_further)
 
     def sample(self, noise: Process, position: Position, candidate: Position) -> Kept:
         return Kept(noise, position, candidate)
@@ -134,18 +133,18 @@ class Minibatch(Randomization):
 
         def body(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
             number, time, total = carry
-            return number + 1, *add(time, total, self._draw(jr.fold_in(process.key, number)))
+            return number + 1, *add(time, total, self._draw(random.fold_in(process.key, number)))
 
         # The number of arrivals has no bound: go on until one is too late.
         return jax.lax.while_loop(lambda carry: carry[1] <= rate, body, (jnp.zeros((), int), time, total))[2]
 
     def _draw(self, key: Key, shape: Shape = ()) -> Arrivals:
-        key_gaps, key_rows, key_keeps = jr.split(key, 3)
+        key_gaps, key_rows, key_keeps = random.split(key, 3)
         shape = (*shape, self.chunk)
         return Arrivals(
             random.exponential(key_gaps, shape),
             draw_indices(key_rows, self.estimator.rows.size, self.cumulative, shape),
-            jr.uniform(key_keeps, shape, float),
+            random.uniform(key_keeps, shape),
         )
 
     def distance(self, position: Position, candidate: Position) -> Array:

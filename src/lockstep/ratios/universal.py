@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import jax
-import jax.random as jr
 import numpy as np
 
+from lockstep.core import random
 from lockstep.core.arguments import positive
 from lockstep.core.estimator import Estimator, estimated
 from lockstep.core.parts import part, set_field
@@ -47,7 +47,7 @@ class Universal(Ratio):
         return self.estimator.shown
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> tuple[Any, Any]:
-        key_ratio, key_self = jr.split(key)
+        key_ratio, key_self = random.split(key)
         return self.estimator.noise(key_ratio, position, shape), self.estimator.noise(key_self, position, shape)
 
     def init(self, noise: Any, position: Position) -> Memory:

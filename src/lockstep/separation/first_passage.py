@@ -12,6 +12,7 @@ import jax.random as jr
 import numpy as np
 
 from lockstep.chains.starts import initial_states
+from lockstep.core import random
 from lockstep.core.arguments import MOST_SEED, whole
 from lockstep.core.precision import canonical, double_precision
 from lockstep.core.progress import Progress
@@ -82,8 +83,8 @@ def first_passage(
     replicates, limit = whole(replicates, "replicates", 2), whole(limit, "limit", 1)
     with double_precision(), Progress(replicates, "first passages", progress) as shown:
         compiled = canonical(kernel, "kernel")
-        key_start, key_run = jr.split(jr.key(whole(seed, "seed", 0, MOST_SEED)))
-        keys = jax.vmap(lambda chain: jr.fold_in(key_run, chain))(jnp.arange(replicates))
+        key_start, key_run = random.split(jr.key(whole(seed, "seed", 0, MOST_SEED)))
+        keys = jax.vmap(lambda chain: random.fold_in(key_run, chain))(jnp.arange(replicates))
         state = initial_states(compiled, initial, replicates, key_start)
         times = np.full(replicates, limit)
         is_cut = np.ones(replicates, bool)

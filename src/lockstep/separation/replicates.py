@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
+from lockstep.core import random
 from lockstep.core.estimator import Estimate, Estimator
 from lockstep.core.precision import canonical, double_precision
 from lockstep.core.proposal import Proposal
@@ -86,7 +87,7 @@ def draw_replicates(
         samples = replicates * estimator.count
         batch = int(np.clip(MOST_SAMPLES // samples, 1, pairs))
         most = max(FEWEST_INFLUENCES, MOST_INFLUENCES // (4 * pairs))
-        keys = jr.split(jr.key(seed), pairs)
+        keys = random.split(jr.key(seed), pairs)
         with raised_here():
             found = jax.block_until_ready(_draw(estimator, proposal, keys, places, replicates // 2, batch, most))
         forward, reverse = (jax.tree.map(lambda leaf: np.asarray(leaf)[:, way], found) for way in (0, 1))  # noqa: B023
@@ -105,7 +106,7 @@ def draw_singles(estimator: Estimator, proposal: Proposal, positions: Position, 
     with double_precision():
         estimator, proposal = canonical(called_back(estimator), "estimator"), canonical(proposal, "proposal")
         places = canonical(positions, "positions")
-        keys = jr.split(jr.key(seed), len(jax.tree.leaves(places)[0]))
+        keys = random.split(jr.key(seed), len(jax.tree.leaves(places)[0]))
         batch = int(np.clip(MOST_SAMPLES // estimator.count, 1, len(keys)))
         with raised_here():
             found = jax.block_until_ready(_draw_once(estimator, proposal, keys, places, batch))
@@ -116,7 +117,7 @@ def draw_singles(estimator: Estimator, proposal: Proposal, positions: Position, 
 def _draw_once(estimator: Estimator, proposal: Proposal, keys: Key, places: Position, batch: int) -> Singles:
     def at_place(key_and_position: tuple[Key, Position]) -> Singles:
         key, position = key_and_position
-        key_proposal, key_noise = jr.split(key)
+        key_proposal, key_noise = random.split(key)
         candidate, log_q = proposal(proposal.noise(key_proposal, position), position)
         estimate = estimator(estimator.noise(key_noise, position), position, candidate)
         return Singles(jax.tree.map(lambda leaf: jnp.asarray(leaf, float), estimate), log_q)
@@ -162,12 +163,12 @@ def _draw(
 
     def at_pair(key_and_position: tuple[Key, Position]) -> Replicates:
         key, position = key_and_position
-        key_proposal, key_ways = jr.split(key)
+        key_proposal, key_ways = random.split(key)
         candidate, log_q = proposal(proposal.noise(key_proposal, position), position)
         here = jax.tree.map(lambda a, b: jnp.stack([a, b]), position, candidate)
         there = jax.tree.map(lambda leaf: leaf[::-1], here)
         halves = jax.vmap(one_half, in_axes=(0, None, None))
-        each, linear, cumulants, single = jax.vmap(halves)(jr.split(key_ways, (2, 2)), here, there)
+        each, linear, cumulants, single = jax.vmap(halves)(random.split(key_ways, (2, 2)), here, there)
         does_move = jnp.broadcast_to(~have_equal_values(position, candidate), (2,))
         return Replicates(jnp.stack([log_q, -log_q]), each, linear, cumulants, single, does_move)
 

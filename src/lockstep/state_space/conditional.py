@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import jax.random as jr
 import numpy as np
 
+from lockstep.core import random
 from lockstep.core.parts import part, static
 from lockstep.core.trees import choose
 from lockstep.core.types import Array, Key
@@ -50,10 +50,10 @@ class ConditionalFilter:
         return Filter(self.model, self.series, self.particles)
 
     def noise(self, key: Key) -> ConditionalNoise:
-        key_states, key_resampling, key_last = jr.split(key, 3)
+        key_states, key_resampling, key_last = random.split(key, 3)
         states = draw_rows(self.model.draw, key_states, self.series.length + 1, self.particles - 1)
-        uniforms = jr.uniform(key_resampling, (self.series.count, self.particles), float)
-        return ConditionalNoise(states, uniforms, jr.uniform(key_last, (), float))
+        uniforms = random.uniform(key_resampling, (self.series.count, self.particles))
+        return ConditionalNoise(states, uniforms, random.uniform(key_last, ()))
 
     def __call__(self, noise: ConditionalNoise, theta: Any, path: Any) -> tuple[Any, Array]:
         """A path, given another, and whether all weights were numbers: else it is the same path again."""

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
+from lockstep.core import random
 from lockstep.core.evaluation import Evaluation
 from lockstep.core.parts import part, set_field, static
 from lockstep.core.precision import canonical
@@ -84,7 +85,7 @@ class ParticleEstimate(Evaluation):
         return forecaster_of(self.filter) if self.has_path else None
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
-        return jr.split(key, shape) if shape else key
+        return random.split(key, shape) if shape else key
 
     def opened(self, noise: Any) -> FilterNoise:
         if isinstance(noise, FilterNoise):
@@ -137,7 +138,7 @@ class ParticleEstimate(Evaluation):
     def blame(self, position: Position, noise: Any = None) -> str:
         """The likelihood estimate, with the function that made it no number, and the step."""
         made: Filter = map_boxes(lambda box: replaced(box, is_callback=False), self.filter)
-        for key in jr.split(jr.key(0), TRIES) if noise is None else [noise]:
+        for key in random.split(jr.key(0), TRIES) if noise is None else [noise]:
             full = self.opened(key)
             if made.model.is_boxed:
                 with quiet():

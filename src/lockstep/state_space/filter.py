@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import jax.random as jr
 import numpy as np
 
 from lockstep.core import random
@@ -63,7 +62,7 @@ class Filter:
 
     def noise(self, key: Key) -> FilterNoise:
         """Everything random, drawn at once."""
-        key_states, key_resampling, key_path = jr.split(key, 3)
+        key_states, key_resampling, key_path = random.split(key, 3)
         states = draw_rows(self.model.draw, key_states, self.series.length + 1, self.particles)
         shape = (self.series.count, normals_of(self.scheme, self.particles))
         return FilterNoise(states, random.normal(key_resampling, shape), random.normal(key_path, ()))

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
+from lockstep.core import random
 from lockstep.core.arguments import real_numbers, whole
 from lockstep.core.parts import show
 from lockstep.core.precision import canonical, double_precision
@@ -98,7 +99,7 @@ def filtered(
         made, theta = canonical(made, "model"), canonical(theta, "theta")
         if not is_key(key):
             raise TypeError(f"key is {show(key)}; it must be a random key, such as jax.random.key(1)")
-        key_filter, key_paths = jr.split(key)
+        key_filter, key_paths = random.split(key)
         if model.is_boxed:
             made, theta = jax.tree.map(_on_numpy, (made, theta))
             generator = np.random.default_rng(np.asarray(jr.key_data(key_filter)))

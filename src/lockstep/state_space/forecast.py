@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
+from lockstep.core import random
 from lockstep.core.arguments import shapes, whole
 from lockstep.core.parts import part, static
 from lockstep.core.precision import canonical, double_precision
@@ -44,11 +45,11 @@ class Forecaster:
         shape = jax.tree.leaves(paths)[0].shape[:2]
         flat = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), positions)
         with double_precision():
-            key = jr.fold_in(jr.key(whole(seed, "seed", 0)), self.end)
+            key = random.fold_in(jr.key(whole(seed, "seed", 0)), self.end)
             if self.model.is_boxed or (self.model.observe is not None and self.model.observe.is_boxed):
                 found = self._on_host(key, flat, last, steps, inputs)
             else:
-                keys = jr.split(key, len(jax.tree.leaves(flat)[0]))
+                keys = random.split(key, len(jax.tree.leaves(flat)[0]))
                 given = canonical((self, flat, last, inputs), "forecast")
                 found = _forecast(*given, keys, steps=steps)
             found = jax.tree.map(lambda leaf: np.asarray(leaf).reshape(*shape, *leaf.shape[1:]), found)
@@ -56,7 +57,7 @@ class Forecaster:
 
     def one(self, theta: Any, state: Any, inputs: Any, key: Any, steps: int) -> Any:
         """States and data after the end of one path."""
-        key_states, key_data = jr.split(key)
+        key_states, key_data = random.split(key)
         noise = draw_bulk(self.model.draw, key_states, 1, (steps,))
 
         def body(states: Any, index: Array) -> Any:
@@ -64,7 +65,7 @@ class Forecaster:
             moved = self.model.transition(taken(noise, index), states, theta, *at)
             if self.model.observe is None:
                 return moved, (moved, None)
-            key = jr.fold_in(key_data, index)[None]
+            key = random.fold_in(key_data, index)[None]
             return moved, (moved, self.model.observe(key, moved, theta, *at))
 
         first = jax.tree.map(lambda leaf: leaf[None], state)
@@ -81,7 +82,9 @@ class Forecaster:
         found = []
         for draw in range(len(jax.tree.leaves(positions)[0])):
             theta, states = taken(positions, draw), jax.tree.map(lambda leaf: leaf[draw][None], last)  # noqa: B023
-            noise = None if self.model.draw is None else draw_bulk(self.model.draw, jr.fold_in(key, draw), 1, (steps,))
+            noise = (
+                None if self.model.draw is None else draw_bulk(self.model.draw, random.fold_in(key, draw), 1, (steps,))
+            )
             rows = []
             for index in range(steps):
                 row = generator if noise is None else jax.tree.map(lambda leaf: np.asarray(leaf[index]), noise)  # noqa: B023

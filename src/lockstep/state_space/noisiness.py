@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
+from lockstep.core import random
 from lockstep.core.precision import canonical, double_precision
 from lockstep.core.types import Position
 from lockstep.host.generator import RandomKey
@@ -28,7 +29,7 @@ def estimates(
     count = len(jax.tree.leaves(positions)[0])
     with double_precision():
         estimate, positions = canonical(estimate, "kernel"), canonical(positions, "positions")
-        keys = jr.split(jr.key(seed), (count, replicates))
+        keys = random.split(jr.key(seed), (count, replicates))
         if estimate.filter.model.is_boxed:
             return _on_host(estimate, positions, keys)
         found = jnp.zeros(()) if correlation is None else jnp.asarray(float(correlation))
@@ -50,7 +51,7 @@ def _differences(estimate: Any, positions: Position, keys: Any, correlation: Any
     root = jnp.sqrt(1 - correlation**2)
 
     def one(position: Position, key: Any) -> Any:
-        first, fresh = estimate.opened(key), estimate.opened(jr.fold_in(key, 1))
+        first, fresh = estimate.opened(key), estimate.opened(random.fold_in(key, 1))
         second = jax.tree.map(lambda old, new: correlation * old + root * new, first, fresh)
         values = [estimate(noise, position) for noise in (first, second)]
         first_value, second_value = [value[0] if estimate.has_path else value for value in values]

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import jax.random as jr
 import numpy as np
 
+from lockstep.core import random
 from lockstep.core.adopt import adopted
 from lockstep.core.arguments import whole
 from lockstep.core.kernel import Info, Kernel, State
@@ -105,8 +105,8 @@ class ParticleGibbs(Kernel):
         set_field(self, "log_prior", prior_of(self.log_prior))
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> GibbsNoise:
-        key_path, key_parameters = jr.split(key)
-        keys = jr.split(key_path, shape) if shape else key_path
+        key_path, key_parameters = random.split(key)
+        keys = random.split(key_path, shape) if shape else key_path
         return GibbsNoise(keys, self.given(_unknown).noise(key_parameters, position, shape))
 
     def init(self, position: Position, key: Key | None = None) -> State:

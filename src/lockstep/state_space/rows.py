@@ -6,8 +6,8 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import jax.random as jr
 
+from lockstep.core import random
 from lockstep.core.trees import is_concrete
 from lockstep.core.types import Key
 from lockstep.host.draws import draw_bulk
@@ -24,7 +24,7 @@ def draw_rows(draw: Any, key: Key, rows: int, count: int) -> Any:
     if calls <= 1:
         return draw_bulk(draw, key, count, (rows,))
     each = -(-rows // calls)
-    keys = jr.split(key, -(-rows // each))
+    keys = random.split(key, -(-rows // each))
 
     def draw_some(key: Key) -> Any:
         return draw_bulk(draw, key, count, (each,))

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
+from lockstep.core import random
 from lockstep.core.parts import show
 from lockstep.core.precision import canonical, double_precision
 from lockstep.core.trees import is_key
@@ -43,7 +44,7 @@ def simulated(model: Any, key: Any, theta: Any, times: Any, inputs: Any) -> Simu
 
 @jax.jit
 def _simulated(model: Any, key: Any, theta: Any, plan: Series) -> Any:
-    key_states, key_data = jr.split(key)
+    key_states, key_data = random.split(key)
     made = Filter(model, plan, 1)
     noise = draw_bulk(model.draw, key_states, 1, (plan.length + 1,))
     first = made.settled(require_states(model.initial(taken(noise, 0), theta), "initial", 1, 0), noise, theta)
@@ -62,7 +63,7 @@ def _simulated(model: Any, key: Any, theta: Any, plan: Series) -> Any:
         one = jax.tree.map(lambda leaf: leaf[time][None], states)
         return jax.tree.map(lambda leaf: leaf[0], model.observe(key[None], one, theta, *plan.at(time)))
 
-    keys = jr.split(key_data, plan.count)
+    keys = random.split(key_data, plan.count)
     return states, jax.lax.map(lambda both: observe(*both), (keys, plan.times))
 
 

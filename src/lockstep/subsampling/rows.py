@@ -8,7 +8,6 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import jax.random as jr
 import numpy as np
 
 from lockstep.core import random
@@ -153,7 +152,7 @@ def draw_indices(key: Key, size: int, cumulative: Any, shape: Shape) -> Array:
     """Row numbers, equally likely or with given cumulative probabilities."""
     if cumulative is None:
         return random.below(key, size, shape)
-    found = jnp.searchsorted(cumulative, jr.uniform(key, shape, float) * cumulative[-1], side="right")
+    found = jnp.searchsorted(cumulative, random.uniform(key, shape) * cumulative[-1], side="right")
     return found.clip(0, size - 1).astype(np.int32)
 
 

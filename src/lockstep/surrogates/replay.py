@@ -11,7 +11,7 @@ import jax.random as jr
 import numpy as np
 
 from lockstep.chains.starts import chain_keys
-from lockstep.core import flat
+from lockstep.core import flat, random
 from lockstep.core.precision import canonical, double_precision
 from lockstep.core.types import Array, Key, Position
 from lockstep.engine.block import CELL
@@ -30,7 +30,7 @@ def replayed(run: Any) -> Proposed:
     """The candidates of all updates of a run but the first of each chain, and D = log ratio - log proposal ratio."""
     with double_precision():
         kernel, positions = canonical(forgotten(run.kernel), "kernel"), canonical(run.positions, "positions")
-        keys = chain_keys(jr.split(jr.key(run.seed))[1], np.arange(run.chains))
+        keys = chain_keys(random.split(jr.key(run.seed))[1], np.arange(run.chains))
         here = jax.tree.map(lambda leaf: leaf[:, :-1], positions)
         there = jax.tree.map(lambda leaf: leaf[:, 1:], positions)
         is_accepted, log_ratio = (np.asarray(leaf)[:, 1:] for leaf in (run.info.is_accepted, run.info.log_ratio))
@@ -55,7 +55,7 @@ def _candidates(kernel: Any, keys: Key, here: Position, first: Array, cells: int
     start = jax.tree.map(lambda leaf: leaf[0, 0], here)
 
     def of_cell(key: Key, cell: Array) -> Any:
-        return kernel.noise(jr.fold_in(key, cell), start, (CELL,)).proposal
+        return kernel.noise(random.fold_in(key, cell), start, (CELL,)).proposal
 
     numbers = first // CELL + jnp.arange(cells)
     noise = jax.vmap(jax.vmap(of_cell, (None, 0)), (0, None))(keys, numbers)
