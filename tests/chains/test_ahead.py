@@ -177,6 +177,28 @@ def test_updates_are_made_by_the_workers_ahead(threads, tmp_path):
     assert len((tmp_path / "ahead").read_text()) >= 1 + 48
 
 
+def test_updates_behind_a_block_are_made_before_it_ends_but_none_behind_the_run(threads, monkeypatch):
+    monkeypatch.setattr("lockstep.engine.pace.SECONDS_PER_BLOCK", 0.0)  # blocks of one update
+    calls, offered = [], []
+
+    def density(theta):
+        calls.append(theta.tobytes())
+        return -0.5 * float(np.sum(theta**2))
+
+    kernel = ls.standard(ls.blackbox(density), ls.RandomWalk(20.0))
+    plain = ls.sample(kernel, np.zeros(2), draws=40, chains=1, seed=1)
+    asked = set(calls)
+    offer = Foresight.offer
+    monkeypatch.setattr(Foresight, "offer", lambda self, guess: (offered.append(guess), offer(self, guess)))
+    assert_same(ls.sample(kernel, np.zeros(2), draws=40, chains=1, seed=1, ahead=3, executor=threads), plain)
+    rejected = 40 - int(plain.info.is_accepted.sum())
+    assert rejected > 35
+    # Each update is made once where nothing is accepted, though every block asks for three.
+    assert 40 <= len(offered) <= 40 + 3 * (40 - rejected)
+    assert sum(guess.probability < 1 for guess in offered) > 30
+    assert set(calls) == asked
+
+
 def test_an_exception_that_is_not_taken_stops_nothing(threads):
     asked = set()
 

@@ -7,9 +7,9 @@ import heapq
 import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import copy_context
-from typing import Any
+from typing import Any, TypeAlias
 
 import cloudpickle
 import jax
@@ -22,7 +22,7 @@ from lockstep.core.kernel import State
 from lockstep.core.precision import double_precision
 from lockstep.core.types import Key
 from lockstep.engine.ahead import Ahead, CompiledAhead
-from lockstep.engine.block import Block, Output
+from lockstep.engine.block import CELL, Block, Output
 from lockstep.engine.choice import engine_of
 from lockstep.engine.collector import old_objects_set_aside
 from lockstep.engine.interface import Engine
@@ -38,6 +38,7 @@ from lockstep.kernels.metropolis_hastings import MetropolisHastings
 LEAST_SECONDS = 2e-3  # of an update that is worth the way to a worker
 LEAST_PROBABILITY = 0.02
 MOST_AHEAD = 1024
+Guesses: TypeAlias = dict[tuple[int, bytes], Guess]  # by the number of an update and the place where it begins
 
 
 @contextmanager
@@ -93,6 +94,8 @@ class InterpretedAhead(Ahead):
         self.updates, self.changes = 0, 0
         self.typical = np.inf  # seconds of an update, of late
         self.seconds, self.waited = 0.0, 0.0
+        self.end = 0  # of the run
+        self.begun: dict[int, Guesses] = {}  # by the chain: updates of the next block that are being made
 
     @property
     def note(self) -> str:
@@ -112,6 +115,18 @@ class InterpretedAhead(Ahead):
         self.seconds += seconds
         self.typical = seconds if self.typical == np.inf else 0.8 * self.typical + 0.2 * seconds
 
+    def stock(
+        self, kernel: Any, chain_keys: Key, state: Any, cells: int, end: int
+    ) -> AbstractContextManager[Stock | None]:
+        self.end = end
+        return super().stock(kernel, chain_keys, state, cells, end)
+
+    def seen(self, block: Block, cells: int) -> Block:
+        """A block and the updates behind it that may be made before it ends, as far as there is noise for them."""
+        width = self.width or self.foresight.pool.size
+        steps = min(block.steps + width, cells * CELL - block.start % CELL, max(self.end - block.start, block.steps))
+        return Block(block.start, steps)
+
     def advance(
         self,
         kernel: Any,
@@ -122,13 +137,15 @@ class InterpretedAhead(Ahead):
         cells: int,
         stock: Stock | None = None,
     ) -> tuple[Any, Output]:
-        starts = list(beginnings(kernel, chain_keys, state, block, cells))
+        starts = list(beginnings(kernel, chain_keys, state, self.seen(block, cells), cells))
 
         def walked(chain: int) -> Walked:
             start, rows = starts[chain]
             with double_precision(), quiet():
-                path = Path(self, kernel, list(rows))
-                return walk(path.move, start, path.rows, block.start, chain)
+                path = Path(self, kernel, list(rows), block.start, self.begun.pop(chain, {}))
+                ended = walk(path.move, start, path.rows[: block.steps], block.start, chain)
+            self.begun[chain] = path.guesses
+            return ended
 
         began = time.perf_counter()
         with old_objects_set_aside(), ThreadPoolExecutor(len(starts), "lockstep-chain") as threads:
@@ -143,13 +160,16 @@ class InterpretedAhead(Ahead):
 
 
 class Path:
-    """The updates of one chain in a block, and guesses of those that come next."""
+    """The updates of one chain in a block that begins at a step, and guesses of those that come next.
 
-    def __init__(self, engine: InterpretedAhead, kernel: Any, rows: list[Any]) -> None:
-        self.engine, self.rows, self.at = engine, rows, 0
+    ``rows`` is the noise of the block and of some updates behind it.
+    """
+
+    def __init__(self, engine: InterpretedAhead, kernel: Any, rows: list[Any], start: int, guesses: Guesses) -> None:
+        self.engine, self.rows, self.start, self.at = engine, rows, start, start
         self.known: dict[bytes, Made] = {}
         self.kernel = walking(recalling(kernel, self.known, unpacked))
-        self.guesses: dict[tuple[int, bytes], Guess] = {}
+        self.guesses = guesses
 
     def move(self, state: Any, row: Any) -> tuple[Any, Any]:
         """One update, with the calls that were made for it."""
@@ -167,12 +187,12 @@ class Path:
 
     def _guess(self, state: Any) -> None:
         """Have made what is most probably asked for next, and forget what no longer is."""
-        guesses: dict[tuple[int, bytes], Guess] = {}
+        guesses: Guesses = {}
         for at, begin, probability in self._likely(state):
             name = at, _place(begin)
             guess = self.guesses.pop(name, None)
             if guess is None:
-                guess = Guess(cloudpickle.dumps((begin, self.rows[at])), probability)
+                guess = Guess(cloudpickle.dumps((begin, self.rows[at - self.start])), probability)
                 self.engine.foresight.offer(guess)
             guesses[name] = guess
         for guess in self.guesses.values():
@@ -182,8 +202,9 @@ class Path:
     def _likely(self, state: Any) -> Iterator[tuple[int, Any, float]]:
         """Updates by their numbers, the states they begin at and their probabilities, the most probable first."""
         change, width = self.engine.change, self.engine.width
+        end = self.start + len(self.rows)
         if width is not None:
-            for i in range(min(width, len(self.rows) - self.at)):
+            for i in range(min(width, end - self.at)):
                 yield self.at + i, state, (1 - change) ** i
             return
         order, heap = 0, [(-1.0, 0, self.at, state)]
@@ -192,10 +213,10 @@ class Path:
                 return
             minus, _, at, begin = heapq.heappop(heap)
             yield at, begin, -minus
-            if at + 1 < len(self.rows):
+            if at + 1 < end:
                 order += 2
                 heapq.heappush(heap, (minus * (1 - change), order, at + 1, begin))
-                for taken in self._taken(begin, self.rows[at]):
+                for taken in self._taken(begin, self.rows[at - self.start]):
                     heapq.heappush(heap, (minus * change, order + 1, at + 1, taken))
 
     def _taken(self, state: Any, row: Any) -> Iterable[Any]:
