@@ -32,18 +32,11 @@ HERE = Path(__file__).parents[1]
 
 
 @pytest.fixture(scope="module", autouse=True)
-def compiled_once(tmp_path_factory):
-    """Workers share what they compile."""
-    names = ("JAX_COMPILATION_CACHE_DIR", "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "PYTHONPATH")
-    before = {name: os.environ.get(name) for name in names}
-    paths = [str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])]
-    values = (str(tmp_path_factory.mktemp("cache")), "0", os.pathsep.join(paths))
-    os.environ.update(zip(names, values, strict=True))
-    yield
-    for name, value in before.items():
-        os.environ.pop(name, None)
-        if value is not None:
-            os.environ[name] = value
+def models_are_found():
+    """Workers import the models of the tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(HERE), prepend=os.pathsep)
+        yield
 
 
 @pytest.fixture(scope="module", autouse=True)
