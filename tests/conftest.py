@@ -8,6 +8,12 @@ import pytest
 
 # Before any test imports JAX.
 compilation.choose()
+COMPILED = compilation.share()
+
+
+def pytest_unconfigure():
+    """Compiled programs are for one session."""
+    compilation.forget(COMPILED)
 
 
 def pytest_collection_finish():

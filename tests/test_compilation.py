@@ -1,6 +1,7 @@
 """The tests' programs are compiled in the way that the session says."""
 
 import os
+from pathlib import Path
 
 import compilation
 import jax
@@ -33,3 +34,17 @@ def test_other_ways(way, monkeypatch):
     else:
         with pytest.raises(ValueError, match=r"is 'fast': give one of \('quick', 'users'\)"):
             compilation.choose()
+
+
+def test_a_session_has_one_directory_of_its_own_for_what_it_compiles(monkeypatch):
+    """The first process makes it, workers take it, and programs are in it."""
+    named = Path(jax.config.jax_compilation_cache_dir)
+    assert str(named) == os.environ[compilation.DIRECTORY] and compilation.share() is None
+    jax.jit(lambda x: 3 * x - 7)(2.5)
+    assert list(named.glob("jit__lambda*"))
+    for name in (compilation.DIRECTORY, *compilation.WHATEVER):
+        monkeypatch.delenv(name)
+    made = compilation.share()
+    assert made != named and not list(made.iterdir()) and os.environ[compilation.DIRECTORY] == str(made)
+    compilation.forget(made)
+    assert not made.exists() and named.exists()

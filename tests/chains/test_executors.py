@@ -32,18 +32,11 @@ HERE = Path(__file__).parents[1]
 
 
 @pytest.fixture(scope="module", autouse=True)
-def compiled_once(tmp_path_factory):
-    """Workers share what they compile."""
-    names = ("JAX_COMPILATION_CACHE_DIR", "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "PYTHONPATH")
-    before = {name: os.environ.get(name) for name in names}
-    paths = [str(HERE), *filter(None, [os.environ.get("PYTHONPATH")])]
-    values = (str(tmp_path_factory.mktemp("cache")), "0", os.pathsep.join(paths))
-    os.environ.update(zip(names, values, strict=True))
-    yield
-    for name, value in before.items():
-        os.environ.pop(name, None)
-        if value is not None:
-            os.environ[name] = value
+def models_are_found():
+    """Workers import the models of the tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(HERE), prepend=os.pathsep)
+        yield
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -315,17 +308,26 @@ def long_swept():
     return ls.sweep(make, GRID, START, **LONG)
 
 
-def test_process_pool(serial, long_swept, tmp_path):
+@pytest.fixture
+def pool():
+    made = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"))
+    yield made
+    made.shutdown()
+
+
+def test_process_pool(serial, swept, pool, tmp_path):
     def local(theta):  # a function that no worker could import
         return -0.5 * jnp.sum(theta**2)
 
-    pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"))
-    try:
-        assert_same(sample(ls.standard(local, ls.RandomWalk(1.2)), executor=pool), serial)
-        found = sweep_with_a_kill(pool, tmp_path)
-    finally:
-        pool.shutdown()
-    for run, other in zip(found, long_swept, strict=True):
+    assert_same(sample(ls.standard(local, ls.RandomWalk(1.2)), executor=pool), serial)
+    found = ls.sweep(make, GRID, START, executor=pool, directory=tmp_path, **SWEEP)
+    for run, other in zip(found, swept, strict=True):
+        assert_same(run, other)
+
+
+@pytest.mark.study  # the suite has executors that say that they are broken, above
+def test_a_process_pool_with_a_kill(long_swept, pool, tmp_path):
+    for run, other in zip(sweep_with_a_kill(pool, tmp_path), long_swept, strict=True):
         assert_same(run, other)
 
 

@@ -29,7 +29,9 @@ def test_the_updates_of_several_chains_are_one_piece():
 
 
 def test_large_updates_are_not():
-    assert "xla_cpu_small_call" not in block_of(2, lambda theta: -jnp.sum(jnp.cosh(theta[0] * np.linspace(0, 1, 2**17))))
+    assert "xla_cpu_small_call" not in block_of(
+        2, lambda theta: -jnp.sum(jnp.cosh(theta[0] * np.linspace(0, 1, 2**17)))
+    )
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,7 @@ def test_a_regression_with_its_data_in_a_closure_has_its_density():
     assert ran() == ["False", "True", "[]\n"]
 
 
-@pytest.mark.parametrize("flags", ["", f"--{FLAG}="])
+@pytest.mark.parametrize("flags", ["", pytest.param(f"--{FLAG}=", marks=pytest.mark.study)])
 def test_where_it_is_too_late_that_is_said_and_only_there(flags):
     is_wrong, _, told = ran("jnp.zeros(2).block_until_ready()", flags)
     assert (is_wrong == "True") is ("JAX has computed before lockstep" in told)

@@ -32,15 +32,20 @@ def shadow():
     return sampled(ls.Shadowed(penalty(WALK), naive(WALK)))
 
 
-def test_each_leg_is_its_kernel_alone(walks, independents):
-    for run, proposal in ((walks, WALK), (independents, INDEPENDENT)):
-        for leg, info, make in (
-            (run.positions.first, run.info.first, penalty),
-            (run.positions.second, run.info.second, naive),
-        ):
-            alone = sampled(make(proposal))
-            assert np.array_equal(leg, alone.positions)
-            assert np.array_equal(info.is_accepted, alone.info.is_accepted)
+@pytest.mark.parametrize(
+    ("pair", "proposal"),
+    [("walks", WALK), pytest.param("independents", INDEPENDENT, marks=pytest.mark.study)],
+    ids=["walks", "independents"],
+)
+def test_each_leg_is_its_kernel_alone(pair, proposal, request):
+    run = request.getfixturevalue(pair)
+    for leg, info, make in (
+        (run.positions.first, run.info.first, penalty),
+        (run.positions.second, run.info.second, naive),
+    ):
+        alone = sampled(make(proposal))
+        assert np.array_equal(leg, alone.positions)
+        assert np.array_equal(info.is_accepted, alone.info.is_accepted)
 
 
 def test_the_shadowed_chain_is_the_exact_chain(shadow):

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pytest
+from covering import chosen
 from joint_matrices import joint
 from registry import CASES, PROPOSALS, Case, log_pi, penalty
 from scipy import stats
@@ -263,7 +264,7 @@ class Coin(ls.Randomization):
         return 0.0 * x
 
 
-@pytest.mark.parametrize("place", ["apart", "together", "randomized"])
+@pytest.mark.parametrize("place", chosen(("apart", "together", "randomized"), {"apart", "together"}))
 def test_remembered_noises_are_each_their_walk_and_meet_as_often_as_can_be(place):
     """Of u' = ρ u + √(1-ρ²) ε and v' from v, at one position and at two, exactly in law."""
     others = HERE if place == "together" else THERE

@@ -48,7 +48,7 @@ def log_weight(noise, position, candidate):
 
 
 def estimate_of(estimator, key=KEY):
-    return estimator(estimator.noise(key, POSITION), POSITION, CANDIDATE)
+    return jax.jit(lambda key: estimator(estimator.noise(key, POSITION), POSITION, CANDIDATE))(key)
 
 
 def assert_estimate(estimate, value, bias, variance, third, count, tolerance=1e-12):
@@ -354,7 +354,7 @@ def test_cumulants_of_a_mean_are_unbiased():
         k = np.arange(m + 1)
         samples = np.where(np.arange(m) < k[:, None], TWO_POINTS[1], TWO_POINTS[0])
         estimator = estimators.mean(lambda noise, position, candidate: noise, m, draw=normal)
-        estimates = jax.vmap(lambda s, e=estimator: e(s, 0.0, 0.0)[:4])(jnp.asarray(samples))
+        estimates = jax.jit(jax.vmap(lambda s, e=estimator: e(s, 0.0, 0.0)[:4]))(jnp.asarray(samples))
         expected = [float(stats.binom(m, P_TWO).pmf(k) @ np.asarray(x)) for x in estimates[2:]]
         gap, q = TWO_POINTS[1] - TWO_POINTS[0], P_TWO
         wanted = gap**2 * q * (1 - q) / m, gap**3 * q * (1 - q) * (1 - 2 * q) / m**2
@@ -383,7 +383,7 @@ def test_batch_means_see_the_dependence_of_an_autoregression():
 
     def expected_variance(estimator):
         # A variance estimate is a quadratic form in the noise: its expectation is the sum over unit vectors.
-        return float(jnp.sum(jax.vmap(lambda e: estimator(e, 0.0, 0.0).variance)(jnp.eye(m))))
+        return float(np.sum(jax.jit(jax.vmap(lambda e: estimator(e, 0.0, 0.0).variance))(np.eye(m))))
 
     def chain(noise, position, candidate):
         return jnp.asarray(lower) @ noise

@@ -9,7 +9,7 @@ import jax.random as jr
 import numpy as np
 import pytest
 import registry
-from covering import chosen
+from covering import chosen, in_turn
 from keys import Uses, recorded
 
 import lockstep as ls
@@ -152,7 +152,7 @@ SHAPES = pytest.mark.parametrize("shape", [(3,), pytest.param((), marks=pytest.m
 
 
 @SHAPES
-@pytest.mark.parametrize("name", CONTINUOUS)
+@pytest.mark.parametrize("name", in_turn(CONTINUOUS, 0, 2))
 def test_kernels_on_vectors(name, shape):
     whole = noise_of(CONTINUOUS[name](), CENTER, shape).whole
     assert len(whole.drawn) >= 2 and not whole.faults()

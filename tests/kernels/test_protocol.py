@@ -251,13 +251,13 @@ def test_random_memory_needs_a_key(name):
 @pytest.mark.parametrize("name", in_turn([name for name in KERNELS if name not in ("cycle", "mixture")], 2))
 def test_accepts_iff_the_noise_is_below_the_log_ratio(name):
     kernel = kernel_named(name)
-    noise = kernel.noise(KEY, start(), (200,))
+    noise = jax.jit(lambda key: kernel.noise(key, start(), (200,)))(KEY)
     state = kernel.init(start(), KEY)
-    moved, info = jax.vmap(kernel.move, in_axes=(None, 0))(state, noise)
+    moved, info = jax.jit(jax.vmap(kernel.move, in_axes=(None, 0)))(state, noise)
     assert np.array_equal(info.is_accepted, noise.accept <= info.log_ratio)
     assert np.array_equal(np.any(moved.position != start(), axis=1), info.is_accepted)
     assert np.all(noise.accept < 0) and np.all(info.is_valid)
-    candidates = jax.vmap(kernel.proposal, in_axes=(0, None))(noise.proposal, start())[0]
+    candidates = jax.jit(jax.vmap(kernel.proposal, in_axes=(0, None)))(noise.proposal, start())[0]
     accepted = np.asarray(info.is_accepted)
     assert np.array_equal(moved.position[accepted], candidates[accepted])
 

@@ -1,5 +1,6 @@
 """`ls.sample`: what a run is a function of, and what it returns."""
 
+from functools import cache
 from typing import NamedTuple
 
 import arviz_stats
@@ -446,11 +447,14 @@ def test_progress_in_plain_lines(capsys):
 
 
 def test_noise_of_a_block_is_bounded(monkeypatch):
-    def cells(kernel, chains, steps):
-        keys = jax.vmap(lambda c: jr.fold_in(jr.key(0), c))(jnp.arange(chains))
-        state = jax.vmap(kernel.init)(jnp.zeros((chains, 2)))
-        return COMPILED.cells_per_block(kernel, keys, state, steps)
+    @cache
+    def begun(kernel, chains):
+        return jr.split(jr.key(0), chains), jax.jit(jax.vmap(kernel.init))(jnp.zeros((chains, 2)))
 
+    def cells(kernel, chains, steps):
+        return COMPILED.cells_per_block(kernel, *begun(kernel, chains), steps)
+
+    @cache
     def size(kernel, chains, cells):
         """Bytes of the noise of a block."""
         shapes = jax.eval_shape(lambda: kernel.noise(jr.key(0), jnp.zeros(2), (chains, cells * limits.CELL)))

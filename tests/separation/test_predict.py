@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 
 import jax
@@ -84,7 +85,20 @@ def difference_of_squares(position, candidate):
     return -0.5 * (candidate**2 - position**2)
 
 
-def noisy_mean(draw, m=16, scale=lambda here, there: 1.0):
+def normals(key, count):
+    return jr.normal(key, (count,))
+
+
+def always_one(here, there):
+    return 1.0
+
+
+def log_normal(theta):
+    return -0.5 * theta**2
+
+
+@functools.cache  # of one estimator all tests share the programs
+def noisy_mean(draw, m=16, scale=always_one):
     sample = lambda noise, here, there: difference_of_squares(here, there) + scale(here, there) * noise  # noqa: E731
     return ls.estimators.mean(sample, m, draw)
 
@@ -115,13 +129,9 @@ UNTRUSTED = {
     "heavy tails": noisy_mean(student_2, 32),
     "Cauchy": noisy_mean(lambda key, count: jr.cauchy(key, (count,)), 32),
     "few values": noisy_mean(coin, 16),
-    "times what its samples say": ls.estimators.batch_means(
-        slow_chain, 128, batches=16, draw=lambda key, count: jr.normal(key, (count,))
-    ),
-    "only 2 samples": noisy_mean(lambda key, count: jr.normal(key, (count,)), 2),
-    "differs by direction": noisy_mean(
-        lambda key, count: jr.normal(key, (count,)), 32, lambda here, there: jnp.sqrt(1 + 0.8 * jnp.tanh(there))
-    ),
+    "times what its samples say": ls.estimators.batch_means(slow_chain, 128, batches=16, draw=normals),
+    "only 2 samples": noisy_mean(normals, 2),
+    "differs by direction": noisy_mean(normals, 32, lambda here, there: jnp.sqrt(1 + 0.8 * jnp.tanh(there))),
 }
 
 
@@ -140,7 +150,7 @@ def test_what_cannot_be_predicted_is_said(name):
 
 @pytest.mark.study
 def test_prediction_for_other_kernels():
-    noisy = noisy_mean(lambda key, count: jr.normal(key, (count,)), 16)
+    noisy = noisy_mean(normals, 16)
     run = naive_run(noisy, draws=10_000)
     alone = ls.separation.predict(run)
     # The same kernel given by hand: the run's own log ratios are then not known to be its own.
@@ -150,14 +160,14 @@ def test_prediction_for_other_kernels():
     cycle = ls.separation.predict(ls.sample(twice, 0.0, draws=10_000, chains=4, seed=3))
     assert cycle.rho == pytest.approx(alone.rho / 2, rel=0.1)
     with pytest.raises(TypeError, match="nothing to predict"):
-        ls.separation.predict(ls.sample(ls.standard(lambda x: -0.5 * x**2, ls.RandomWalk(2.0)), 0.0, draws=200))
+        ls.separation.predict(ls.sample(ls.standard(log_normal, ls.RandomWalk(2.0)), 0.0, draws=200))
     with pytest.raises(ValueError, match="too short"):
         ls.separation.predict(naive_run(noisy, draws=100))
 
 
 def test_a_known_variance_that_is_wrong_is_seen():
     """The prediction looks at the samples, not at the promise."""
-    noisy = noisy_mean(lambda key, count: jr.normal(key, (count,)), 16)
+    noisy = noisy_mean(normals, 16)
     right, wrong = (ls.penalty(ls.estimators.known_variance(noisy, v), ls.RandomWalk(2.0)) for v in (1 / 16, 1 / 8))
     run = ls.sample(right, 0.0, draws=2000, chains=4, seed=1)
     with pytest.warns(ls.LockstepWarning, match="as far as"):
@@ -168,7 +178,7 @@ def test_a_known_variance_that_is_wrong_is_seen():
 @pytest.mark.parametrize("m", [8, *(pytest.param(m, marks=pytest.mark.study) for m in (1, 2, 64))])
 def test_an_exact_rule_is_not_given_a_number(m):
     """What is measured is the error of the measurement: the truth is infinite."""
-    known = ls.estimators.known_variance(noisy_mean(lambda key, count: jr.normal(key, (count,)), m), 1 / m)
+    known = ls.estimators.known_variance(noisy_mean(normals, m), 1 / m)
     run = ls.sample(ls.penalty(known, ls.RandomWalk(2.0)), 0.0, draws=1000, chains=4, seed=1)
     for seed in range(4):
         with pytest.warns(ls.LockstepWarning, match=r"as far as 8,960 estimates can tell: ρ is above"):
@@ -181,7 +191,7 @@ def test_an_exact_rule_is_not_given_a_number(m):
 
 
 def test_made_up_noise_is_normal_and_as_large_as_the_noise_that_was_seen():
-    noisy = noisy_mean(lambda key, count: jr.normal(key, (count,)), 8)
+    noisy = noisy_mean(normals, 8)
     forward, _ = draw_replicates(noisy, ls.RandomWalk(2.0), np.linspace(-2.0, 2.0, 64), 64, 1)
     made_up = resolution._normal(np.random.default_rng(1), forward, noisy)
     noise = np.asarray(made_up.each.value) - forward.halves.difference.mean(axis=0)[:, None]
@@ -197,7 +207,7 @@ def test_made_up_noise_is_normal_and_as_large_as_the_noise_that_was_seen():
 
 @pytest.mark.study
 def test_more_replicates_see_smaller_differences():
-    known = ls.estimators.known_variance(noisy_mean(lambda key, count: jr.normal(key, (count,)), 8), 1 / 8)
+    known = ls.estimators.known_variance(noisy_mean(normals, 8), 1 / 8)
     run = ls.sample(ls.penalty(known, ls.RandomWalk(2.0)), 0.0, draws=1000, chains=4, seed=1)
     with pytest.warns(ls.LockstepWarning, match="as far as"):
         few, many = (ls.separation.predict(run, calls=calls).used.at_least for calls in (2_000, 32_000))
@@ -206,8 +216,8 @@ def test_more_replicates_see_smaller_differences():
 
 def test_a_mixture_separates_as_often_as_it_uses_the_approximate_kernel():
     walk = ls.RandomWalk(2.0)
-    noisy = noisy_mean(lambda key, count: jr.normal(key, (count,)), 16)
-    naive, standard = ls.naive(noisy, walk), ls.standard(lambda x: -0.5 * x**2, walk)
+    noisy = noisy_mean(normals, 16)
+    naive, standard = ls.naive(noisy, walk), ls.standard(log_normal, walk)
     run = ls.sample(ls.Mixture([naive, standard], [0.2, 0.8]), 0.0, draws=40_000, chains=4, seed=1)
     mixed, alone = (ls.separation.predict(run, kernel, pairs=400, replicates=32) for kernel in (run.kernel, naive))
     assert mixed.rho == pytest.approx(5 * alone.rho, rel=1e-9)
@@ -216,7 +226,7 @@ def test_a_mixture_separates_as_often_as_it_uses_the_approximate_kernel():
 
 
 def test_noise_that_grows_with_the_step_is_told_by_single_estimates():
-    noisy = noisy_mean(lambda key, count: jr.normal(key, (count,)), 8, lambda here, there: there - here)
+    noisy = noisy_mean(normals, 8, lambda here, there: there - here)
     run = ls.sample(ls.naive(noisy, ls.RandomWalk(2.0)), 0.0, draws=10_000, chains=4, seed=1)
     predicted = ls.separation.predict(run, calls=8000)
     assert predicted.singles == 2000 and predicted.calls <= 8000 and "2,000 with one" in repr(predicted)
@@ -231,7 +241,7 @@ def test_noise_that_grows_with_the_step_is_told_by_single_estimates():
 
 
 def test_two_samples_with_a_known_variance_are_predicted():
-    noisy = noisy_mean(lambda key, count: jr.normal(key, (count,)), 2)
+    noisy = noisy_mean(normals, 2)
     kernel = ls.naive(ls.estimators.known_variance(noisy, 1 / 2), ls.RandomWalk(2.0))
     run = ls.sample(kernel, 0.0, draws=10_000, chains=4, seed=1)
     predicted = ls.separation.predict(run, calls=CALLS)
@@ -248,7 +258,7 @@ def test_no_noise_is_a_sentence():
     exactly = ls.estimators.mean(
         lambda noise, here, there: difference_of_squares(here, there) + 0 * noise,
         7,
-        lambda key, n: jr.normal(key, (n,)),
+        normals,
     )
     run = naive_run(exactly, draws=1000)
     summary = run.summary()
@@ -270,7 +280,7 @@ def test_separation_from_the_standard_chain_is_what_shadowing_measures():
     """Also where there is no normal score: estimates of few values."""
     walk, coins = ls.RandomWalk(2.0), noisy_mean(coin, 16)
     kernel = ls.naive(coins, walk)
-    shadowed = ls.Shadowed(ls.standard(lambda x: -0.5 * x**2, walk), kernel)
+    shadowed = ls.Shadowed(ls.standard(log_normal, walk), kernel)
     measured = ls.separation.summary(ls.sample(shadowed, 0.0, draws=10_000, chains=4, seed=2))
     predicted = ls.separation.predict(naive_run(coins, draws=4000), calls=4000, against="standard")
     assert predicted.rho == pytest.approx(measured.rho_1, rel=0.1)
@@ -285,7 +295,7 @@ def test_the_noise_of_a_nearly_exact_kernel_does_not_put_it_elsewhere():
     def sample(noise, position, candidate):
         return -0.5 * (candidate**2 - position**2) + 2 * jnp.exp(0.25 * (position + candidate)) * noise
 
-    estimator = ls.estimators.mean(sample, count=8, draw=lambda key, count: jr.normal(key, (count,)))
+    estimator = ls.estimators.mean(sample, count=8, draw=normals)
     found = {}
     for kernel in (ls.penalty, ls.naive):
         run = ls.sample(kernel(estimator, ls.RandomWalk(2.0)), jr.normal, draws=10_000, chains=4, seed=1)
@@ -315,11 +325,11 @@ def test_samples_are_taken_once_and_give_the_same_estimates():
 
 
 def test_summary_tells_the_predicted_separations():
-    run = naive_run(noisy_mean(lambda key, count: jr.normal(key, (count,)), 16), draws=4000)
+    run = naive_run(noisy_mean(normals, 16), draws=4000)
     summary = run.summary()
     assert "predicted to separate" in repr(summary)
     assert summary.prediction.rho == ls.separation.predict(run).rho
-    exact = ls.sample(ls.standard(lambda x: -0.5 * x**2, ls.RandomWalk(2.0)), 0.0, draws=200)
+    exact = ls.sample(ls.standard(log_normal, ls.RandomWalk(2.0)), 0.0, draws=200)
     assert "exact kernel" in repr(exact.summary()) and exact.summary().prediction is None
 
 

@@ -14,8 +14,9 @@ from lockstep.state_space.noisiness import deviation, estimates, needed
 DATA = model().simulate(jr.key(1), THETA, times=40).data
 
 
-def test_an_advice_measures_noise_and_is_a_kernel():
-    kernel = ls.particle_marginal(log_prior, model(), DATA, WALK, particles=10, paths=True)
+@pytest.mark.parametrize("paths", [False, pytest.param(True, marks=pytest.mark.study)])
+def test_an_advice_measures_noise_and_is_a_kernel(paths):
+    kernel = ls.particle_marginal(log_prior, model(), DATA, WALK, particles=10, paths=paths)
     advice = ls.advise(kernel, THETA)
     places = {name: np.array([value]) for name, value in THETA.items()}
     few = deviation(estimates(kernel.ratio.evaluate, places, 200))

@@ -170,24 +170,30 @@ def nan_state(z, x, theta, t):
     return jnp.where((t == 3) & (theta["phi"] > 0.9), jnp.nan, transition(z, x, theta, t))
 
 
-@pytest.mark.parametrize(
-    ("functions", "told"),
-    [
-        ({"log_observation": nan_above}, "log_observation returned no number for a particle at observation 2, time 2"),
-        pytest.param(
-            {"transition": nan_state},
-            "transition returned a state that is NaN at observation 3, time 3",
-            marks=pytest.mark.study,
-        ),
-    ],
-)
-def test_nan_weights_in_compiled_kernels_are_told_with_function_and_step(functions, told):
-    known = {"log_initial": log_initial, "log_transition": log_transition}
-    marginal = ls.particle_marginal(log_prior, changed(**functions), DATA, WALK, particles=5, paths=True)
+WITHOUT_A_NUMBER = [
+    ({"log_observation": nan_above}, "log_observation returned no number for a particle at observation 2, time 2"),
+    pytest.param(
+        {"transition": nan_state},
+        "transition returned a state that is NaN at observation 3, time 3",
+        marks=pytest.mark.study,
+    ),
+]
+
+
+@pytest.mark.parametrize(("functions", "told"), WITHOUT_A_NUMBER)
+@pytest.mark.parametrize("paths", [False, pytest.param(True, marks=pytest.mark.study)])
+def test_nan_weights_in_compiled_kernels_are_told_with_function_and_step(functions, told, paths):
+    marginal = ls.particle_marginal(log_prior, changed(**functions), DATA, WALK, particles=5, paths=paths)
     with pytest.raises(ValueError, match=told):
         ls.sample(marginal, {"phi": 0.95, "log_sigma": -0.5}, draws=3, chains=1)
     with pytest.warns(ls.LockstepWarning, match=f"log ratios .* were NaN.*{told}"):
         ls.sample(marginal, {"phi": 0.85, "log_sigma": -0.5}, draws=100, chains=1, seed=1)
+
+
+@pytest.mark.study  # the suite has particles without a number in a run, below
+@pytest.mark.parametrize(("functions", "told"), WITHOUT_A_NUMBER)
+def test_a_conditional_filter_without_a_number_at_the_start_is_told_with_function_and_step(functions, told):
+    known = {"log_initial": log_initial, "log_transition": log_transition}
     gibbs = ls.particle_gibbs(log_prior, changed(**functions, **known), DATA, WALK, particles=5)
     with pytest.raises(FloatingPointError, match=told):
         ls.sample(gibbs, {"phi": 0.95, "log_sigma": -0.5}, draws=3, chains=1)

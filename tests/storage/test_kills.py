@@ -1,7 +1,6 @@
 """SIGKILL in the middle of a write: every resume works, nothing that was committed is lost, the result is the same."""
 
 import itertools
-import os
 import signal
 import subprocess
 import sys
@@ -27,16 +26,10 @@ def small_blocks(monkeypatch):
     monkeypatch.setattr(limits, "MOST_CELLS", 1)
 
 
-def run_child(model, path, stage, nth, cache, kill_after=None):
+def run_child(model, path, stage, nth, kill_after=None):
     """Run until it dies; from outside, a while after its nth segment."""
     command = [sys.executable, str(HERE / "kill_child.py"), model, str(path), stage, str(nth)]
-    # Compiled programs are kept between the processes.
-    environment = {
-        **os.environ,
-        "JAX_COMPILATION_CACHE_DIR": str(cache),
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
-    }
-    child = subprocess.Popen(command, cwd=HERE, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    child = subprocess.Popen(command, cwd=HERE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     if kill_after is not None:
         before = len(list(path.glob("segment-*")))
         while child.poll() is None and len(list(path.glob("segment-*"))) < before + nth:
@@ -62,12 +55,12 @@ def assert_is_prefix(run, whole):
         assert a.dtype == b.dtype and np.array_equal(a, b[:, : run.draws])
 
 
-def kill_and_finish(model, path, kills, cache):
+def kill_and_finish(model, path, kills):
     """Kill a run again and again, then let it finish; how often it was killed."""
     whole = sample(MODELS[model]())
     committed, killed = 0, 0
     for stage, nth, kill_after in kills:
-        code, errors = run_child(model, path, stage, nth, cache, kill_after)
+        code, errors = run_child(model, path, stage, nth, kill_after)
         assert code in (0, -signal.SIGKILL), errors
         killed += code == -signal.SIGKILL
         now = draws_in(path)
@@ -86,7 +79,7 @@ def kill_and_finish(model, path, kills, cache):
 @pytest.mark.parametrize("model", ["single", pytest.param("coupled black box", marks=pytest.mark.study)])
 def test_killed_runs_finish_with_the_same_draws(model, tmp_path):
     stage = {"single": "half", "coupled": "renamed"}.get(model, "flushed")
-    assert kill_and_finish(model, tmp_path / "run", [(stage, 3, None)], tmp_path / "cache") == 1
+    assert kill_and_finish(model, tmp_path / "run", [(stage, 3, None)]) == 1
 
 
 @pytest.mark.study
@@ -98,6 +91,6 @@ def test_sixty_kills(tmp_path):
         stages = itertools.cycle([*STAGES, "outside"])
         while killed < quota:  # a run has a dozen segments, so that several runs share the kills
             some = [(stage, 1 + runs % 3, next(pauses) if stage == "outside" else None) for stage in islice(stages, 4)]
-            killed += kill_and_finish(model, tmp_path / f"{model} {runs}", some, tmp_path / "cache")
+            killed += kill_and_finish(model, tmp_path / f"{model} {runs}", some)
             runs += 1
         print(f"{model}: {killed} kills of {runs} runs, which all finished with the draws of an uninterrupted one")

@@ -46,10 +46,12 @@ class Found(NamedTuple):
 
 def repeat(kernel: Any, keys: Any, task: Task, step: int, witness: Witness) -> tuple[Any, Any]:
     """Take the updates of a witness, which end at ``step``, again; the states after them and the last info."""
-    engine = engine_of(kernel)
+    engine, state = engine_of(kernel), witness.state
+    if task.ahead == 1:  # on the devices of the run, since programs for fewer chains may round otherwise
+        keys, state = engine.spread(kernel, keys, state, task.devices)
     # As many cells as the run goes on with, so that nothing is compiled twice.
-    cells = engine.cells_per_block(kernel, keys, witness.state, max(task.steps - step, 1))
-    state, thinning, info, now = witness.state, witness.thinning, None, step - witness.steps
+    cells = engine.cells_per_block(kernel, keys, state, max(task.steps - step, 1))
+    thinning, info, now = witness.thinning, None, step - witness.steps
     if thinning.phase:
         require_alike(thinning.info, engine.no_info(kernel, keys, state), task.directory)
     while now < step:
@@ -115,7 +117,7 @@ def _reason(
     if is_rounding:
         return (
             "The numbers differ in their last digits only, though versions and processor are the same: another number "
-            "of threads, or another compiled library, may do this."
+            "of threads or devices, or another compiled library, may do this."
         )
     what = f" It uses what cannot be compared: {'; '.join(suspects[:MOST_SHOWN])}." if suspects else ""
     versions = f" Versions differ as well: {'; '.join(other)}." if other else ""

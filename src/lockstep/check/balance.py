@@ -57,7 +57,7 @@ def involution(function: Any, x: Any, position: Any = None, candidate: Any = Non
             back, _ = f(image, candidate, position)
             return _distance(back, x), jnp.abs(log_jacobian - _jacobian(f, x, position, candidate, log_jacobian))
 
-        round_trip, jacobian = (np.asarray(d) for d in jax.vmap(deviations)(x, position, candidate))
+        round_trip, jacobian = (np.asarray(d) for d in jax.jit(jax.vmap(deviations))(x, position, candidate))
     for deviation, sentence in (
         (round_trip, "f(f(x)) is not x: off by {:.3g} at x = {}; an involution must undo itself"),
         (jacobian, "the logarithm of the Jacobian is off by {:.3g} at x = {}; autodiff gives another value"),
@@ -178,7 +178,7 @@ def _at_pairs(kernel: Any, here: Any, there: Any, log_q: Any, replicates: int, s
         return x, residuals, (jnp.mean(flow) - jnp.mean(flow_back)) / error
 
     keys = jr.split(key_base, (pairs, 2))
-    x, residuals, scores = jax.vmap(at_pair)(here, there, log_q, keys, *noises)
+    x, residuals, scores = jax.jit(jax.vmap(at_pair))(here, there, log_q, keys, *noises)
     x = jax.tree.map(lambda leaf: leaf.reshape((pairs * replicates, *leaf.shape[2:])), x)
     is_density_known = randomization.log_density is not None
     return x, np.abs(np.asarray(residuals)).ravel(), np.asarray(scores) * is_density_known

@@ -117,7 +117,7 @@ def minorization(
 
             return jnp.sum(weights * (jax.vmap(log_weight)(noise) >= 0)) / np.sum(weights)
 
-        shares = np.asarray(jax.vmap(share)(here, there))
+        shares = np.asarray(jax.jit(jax.vmap(share))(here, there))
     worst = int(np.argmin(shares))
     epsilon = min(float(shares[worst]), 1.0)
     error = 0.0 if law is not None else float(np.sqrt(epsilon * (1 - epsilon) / replicates))

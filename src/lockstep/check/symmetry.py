@@ -81,4 +81,4 @@ def _values(estimator: Any, key: Any, here: Any, there: Any, replicates: int) ->
         return jax.vmap(lambda n: estimator(n, position, candidate).value)(noise)
 
     pairs = len(jax.tree.leaves(here)[0])
-    return jax.vmap(at_pair)(random.split(key, pairs), here, there)
+    return jax.jit(jax.vmap(at_pair))(random.split(key, pairs), here, there)
