@@ -1,4 +1,4 @@
-"""Chains over several devices: the same draws, bit for bit. A process of its own has two of them."""
+"""Chains over several devices: the same draws but for rounding. A process of its own has two of them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import compilation
 import pytest
 
 import lockstep as ls
@@ -40,9 +39,9 @@ data = ising.simulate(jr.key(1), 0.2)
 exchange = ls.exchange(lambda theta: -0.5 * theta**2, ising.log_likelihood, ising.simulate, data, ls.RandomWalk(0.3))
 start = jnp.array([0.5, -0.5])
 
-def same(one, two):
+def same(one, two, digits=1e-9):
     leaves = zip(jax.tree.leaves((one.positions, one.info)), jax.tree.leaves((two.positions, two.info)), strict=True)
-    assert all(np.array_equal(a, b, equal_nan=True) for a, b in leaves)
+    assert all(np.allclose(a, b, rtol=digits, atol=digits, equal_nan=True) for a, b in leaves)
 
 def check(kernel, initial, expected, **options):
     laid.clear()
@@ -61,20 +60,22 @@ if sys.argv[2] == "all":
     check(standard, start, [], draws=50, chains=4, ahead=4)
     check(exchange, 0.1, [], draws=20, chains=4)
 laid.clear()
-whole = ls.sample(standard, start, draws=300, chains=4, seed=3, progress=False, devices=1)
+whole = ls.sample(standard, start, draws=300, chains=4, seed=3, progress=False)
 ls.sample(standard, start, draws=130, chains=4, seed=3, progress=False, directory=sys.argv[1])
-same(whole, ls.sample(standard, start, draws=300, chains=4, seed=3, progress=False, directory=sys.argv[1]))
-assert laid == [2, 2]
+# On the same devices a resume is the run itself, to the last bit, and so is the update that it repeats.
+same(whole, ls.sample(standard, start, draws=300, chains=4, seed=3, progress=False, directory=sys.argv[1]), digits=0.0)
+assert laid == [2, 2, 2, 2]
 print("all the same")
 """
 
 
 @pytest.mark.parametrize("cases", ["some", pytest.param("all", marks=pytest.mark.study)])
 def test_draws_over_two_devices_are_those_of_one(tmp_path: Path, cases: str):
+    """As users compile them: optimized programs of two and of four chains may differ in last digits."""
     command = [sys.executable, "-c", PROGRAM, str(tmp_path / "run"), cases]
-    # As in the suite, also among the studies: optimized programs of two and of four chains differ in last digits.
-    quickly = {"JAX_DISABLE_MOST_OPTIMIZATIONS": "1", "XLA_FLAGS": " ".join(compilation.FLAGS)}
-    found = subprocess.run(command, capture_output=True, text=True, env=os.environ | quickly)
+    environment = {name: value for name, value in os.environ.items() if name != "JAX_DISABLE_MOST_OPTIMIZATIONS"}
+    environment["XLA_FLAGS"] = ""
+    found = subprocess.run(command, capture_output=True, text=True, env=environment)
     assert found.returncode == 0 and "all the same" in found.stdout, found.stderr
 
 
