@@ -116,8 +116,8 @@ def sample(
         names, priors and supports.)
     devices
         Over how many of JAX's devices the chains of compiled kernels are laid, in equal parts; the draws are the same
-        but for rounding, so that a run is resumed on as many. None: over all that there are. ``jax.config.update("jax_num_cpu_devices", 8)``, called first, makes devices of
-        eight cores of this machine.
+        but for rounding, so that a run is resumed on as many. None: over all that there are.
+        ``jax.config.update("jax_num_cpu_devices", 8)``, called first, makes devices of eight cores of this machine.
 
     Returns
     -------
