@@ -9,7 +9,7 @@ UV ?= $(firstword $(wildcard $(BIN)/uv) uv)
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test study bench lint docs lock clean
+.PHONY: help run test study faults bench lint docs lock clean
 
 help: ## Show the targets.
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-6s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -34,7 +34,10 @@ test: lint ## Check the code, then run the tests (without the slow studies).
 		$$(grep -rl optimized tests --include="test_*.py")
 
 study: $(STAMP) ## Run the slow studies; the paper's at full precision goes to results/full.
-	LOCKSTEP_TEST_COMPILATION=users $(BIN)/python -m pytest -n 2 --dist loadgroup -rfEP -m study
+	LOCKSTEP_TEST_COMPILATION=users $(BIN)/python -m pytest -n 2 --dist loadgroup -rfEP -m study --ignore tests/test_mutants.py
+
+faults: $(STAMP) ## Put faults into the code, one by one, and see that tests fail.
+	$(BIN)/python -m pytest -n 2 --dist loadfile -rfE -m study tests/test_mutants.py
 
 bench: $(STAMP) ## Run the benchmarks.
 	$(BIN)/python -m benchmarks

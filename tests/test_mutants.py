@@ -50,7 +50,7 @@ class Mutant(NamedTuple):
 MUTANTS = {
     "further chunks of rows from one key": Mutant(
         "ratios/tuna.py",
-        "self._draw(jr.fold_in(process.key, number))",
+        "self._draw(random.fold_in(process.key, number))",
         "self._draw(process.key)",
         "subsampling/test_subsample.py::test_further_arrivals_are_new_ones",
     ),
@@ -293,7 +293,7 @@ FAULTS = {
         ("first = start + 1", "first = start"),
         ("log_ratio.ravel() - np.asarray(log_q).ravel()", "-log_ratio.ravel() - np.asarray(log_q).ravel()"),
         ("rows, first % CELL, steps", "rows, 0 * first, steps"),
-        ("jr.split(jr.key(run.seed))[1]", "jr.split(jr.key(run.seed))[0]"),
+        ("random.split(jr.key(run.seed))[1]", "random.split(jr.key(run.seed))[0]"),
         ("dict.fromkeys((run.warmup, 0))", "dict.fromkeys((run.warmup,))"),
     ],
     ("surrogates/replay.py", "surrogates/test_quadratic.py::test_a_normal_density_is_found_whatever_was_proposed"): [
@@ -563,7 +563,7 @@ FAULTS = {
             "have_equal_values(candidate, proposed_second[0]) & is_same",
             "have_equal_values(candidate, proposed_second[0])",
         ),
-        ("self.ratio.meeting_noise(jr.fold_in(key, RATIO_STREAM), shape)", "self.ratio.meeting_noise(key, shape)"),
+        ("self.ratio.meeting_noise(random.fold_in(key, RATIO_STREAM), shape)", "self.ratio.meeting_noise(key, shape)"),
         (
             "kernel.decide(second, proposed_second, other_noise, accept)",
             "kernel.decide(second, proposed_second, ratio_noise, accept)",
@@ -643,9 +643,9 @@ FAULTS = {
         ("(cumulative(totals) - totals)[:, None]", "cumulative(totals)[:, None]"),
     ],
     ("state_space/rows.py", "state_space/test_particle_marginal.py::test_noise_of_many_particles_is_drawn_in_pieces"): [
-        ("keys = jr.split(key, -(-rows // each))", "keys = jnp.stack([key] * -(-rows // each))"),
+        ("keys = random.split(key, -(-rows // each))", "keys = jnp.stack([key] * -(-rows // each))"),
         # The last rows instead of the first would do as well: all are independent, and of one law.
-        ("keys = jr.split(key, -(-rows // each))", "keys = jr.split(key, rows // each)"),
+        ("keys = random.split(key, -(-rows // each))", "keys = random.split(key, rows // each)"),
     ],
     (
         "state_space/resampling.py",
@@ -794,7 +794,7 @@ FAULTS = {
         ),
     ],
     ("ratios/tuna.py", "subsampling/test_arrivals.py::test_noise_of_gaps_rows_and_keeps_has_keys_of_its_own"): [
-        ("jr.uniform(key_keeps, shape, float)", "jr.uniform(key_gaps, shape, float)"),
+        ("random.uniform(key_keeps, shape)", "random.uniform(key_gaps, shape)"),
         (
             "draw_indices(key_rows, self.estimator.rows.size, self.cumulative, shape)",
             "draw_indices(key_rows, self.estimator.rows.size, None, shape)",

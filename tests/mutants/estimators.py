@@ -111,7 +111,10 @@ FAULTS = {
         ("return value, length, is_met | ~is_ordered, is_ordered", "return value, length, True | is_met, is_ordered"),
     ],
     ("perfect/propp_wilson.py", "perfect/test_perfect.py::test_noise_is_replayed_and_not_redrawn"): [
-        ("return kernel.noise(jr.fold_in(key, t), position)", "return kernel.noise(jr.fold_in(key, t // 2), position)"),
+        (
+            "return kernel.noise(random.fold_in(key, t), position)",
+            "return kernel.noise(random.fold_in(key, t // 2), position)",
+        ),
     ],
     ("perfect/murdoch_green.py", "perfect/test_perfect.py::test_the_way_from_the_meeting_has_the_noise_of_its_times"): [
         ("jax.lax.fori_loop(1, t, forward", "jax.lax.fori_loop(2, t, forward"),

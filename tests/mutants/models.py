@@ -122,7 +122,7 @@ FAULTS = {
             "self.model.transition(taken(noise, 0), states, theta, *at)",
         ),
         ("self.model.observe(key, moved, theta, *at))", "self.model.observe(key, states, theta, *at))"),
-        ("jr.fold_in(key_data, index)[None]", "key_data[None]"),
+        ("random.fold_in(key_data, index)[None]", "key_data[None]"),
     ],
     ("state_space/simulate.py", "state_space/test_simulated.py::test_simulated_states_and_data"): [
         ("moved = model.transition(taken(noise, time), states", "moved = model.transition(taken(noise, 0), states"),

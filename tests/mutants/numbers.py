@@ -31,7 +31,10 @@ FAULTS = {
             "words = _threefry(first, second, jnp.zeros_like(counter), counter)",
             "words = _threefry(first, second, counter, counter)",
         ),
-        ("_derived(key, lax.iota(jnp.uint32, count))", "_derived(key, 1 + lax.iota(jnp.uint32, count))"),
+        (
+            "lax.iota(jnp.uint32, math.prod(shape)).reshape(shape)",
+            "1 + lax.iota(jnp.uint32, math.prod(shape)).reshape(shape)",
+        ),
         ("settings.jax_threefry_partitionable)", "True)"),
         ("jnp.stack([pairs.real, pairs.imag], axis=-1)", "jnp.stack([pairs.imag, pairs.real], axis=-1)"),
     ],

@@ -18,7 +18,10 @@ FAULTS = {
         ("return (_both if is_apart else _alone)(*arguments)", "return _both(*arguments)"),
     ],
     ("coupling/lagged.py", "kernels/test_keys.py"): [
-        ("self.kernel.meeting_noise(jr.fold_in(key, MEETING_STREAM), shape)", "self.kernel.meeting_noise(key, shape)"),
+        (
+            "self.kernel.meeting_noise(random.fold_in(key, MEETING_STREAM), shape)",
+            "self.kernel.meeting_noise(key, shape)",
+        ),
     ],
     ("lagged/convergence.py", BOUNDS): [
         ("return Bound(np.minimum(mean, most)", "return Bound(mean"),
@@ -44,7 +47,7 @@ FAULTS = {
     ],
     ("state_space/forecast.py", AFTER): [
         (
-            "keys = jr.split(key, len(jax.tree.leaves(flat)[0]))",
+            "keys = random.split(key, len(jax.tree.leaves(flat)[0]))",
             "keys = jnp.broadcast_to(key, len(jax.tree.leaves(flat)[0]))",
         ),
         ("return moved, (moved, self.model.observe(", "return states, (moved, self.model.observe("),

@@ -1,9 +1,14 @@
-"""Faults of noise that is drawn ahead, and of what keeps wrong sums away."""
+"""Faults of noise that is drawn ahead, of options of XLA, of the collector, and of updates ahead."""
 
 ONCE = "engine/test_stock.py::test_every_block_gets_its_noise_and_no_noise_is_drawn_twice"
 ELSEWHERE = "engine/test_stock.py::test_a_block_elsewhere_than_foreseen_gets_its_own_noise"
 SCOPES = "engine/test_stock.py::test_the_thread_draws_in_the_scopes_of_the_run"
 SUMS = "core/test_wrong_sums.py"
+LOOPS = "core/test_small_loops.py"
+COLLECTOR = "host/test_blackbox.py::test_the_collector_looks_at_new_objects_only_and_is_left_as_it_was_found"
+BLOCKS = "host/test_blackbox.py::test_the_collector_waits_for_the_last_of_several_blocks"
+BEHIND = "chains/test_ahead.py::test_updates_behind_a_block_are_made_before_it_ends_but_none_behind_the_run"
+UNIFORM = "core/test_random.py::test_uniform_numbers_are_those_of_jax"
 
 FAULTS = {
     ("engine/stock.py", ONCE): [
@@ -23,6 +28,32 @@ FAULTS = {
     ("engine/stock.py", SCOPES): [
         ("with double_precision(), jax.default_device(device)", "with jax.default_device(device)"),
         (", jax.threefry_partitionable(partitionable):", ":"),
+    ],
+    ("core/small_loops.py", LOOPS): [
+        ("if FLAG not in given:", "if True:"),
+        ('f"{given} --{FLAG}={OPTION}={BYTES}".strip()', 'f"--{FLAG}={OPTION}={BYTES}"'),
+        ("BYTES = 2**18", "BYTES = 2**9"),
+        ("BYTES = 2**18", "BYTES = 2**30"),
+    ],
+    ("engine/collector.py", COLLECTOR): [
+        ("gc.set_threshold(youngest, middle, NEVER)", "pass"),
+        ("gc.set_threshold(youngest, middle, _SCOPES.oldest)", "pass"),
+    ],
+    ("engine/collector.py", BLOCKS): [
+        ("if not _SCOPES.count:\n                youngest", "if True:\n                youngest"),
+        ("_SCOPES.count -= 1", "pass"),
+    ],
+    ("chains/ahead.py", BEHIND): [
+        ("min(block.steps + width, cells", "min(block.steps, cells"),
+        (", max(self.end - block.start, block.steps))", ")"),
+        ("self.begun[chain] = path.guesses", "pass"),
+    ],
+    ("core/random.py", UNIFORM): [
+        ("_from_one_to_two(_counted(key, shape)) - 1.0", "_from_one_to_two(_counted(key, shape)) - 0.5"),
+        ("_has_words(key) and _is_counted(key) else", "_has_words(key) else"),
+    ],
+    ("chains/repeat.py", "engine/test_devices.py::test_draws_over_two_devices_are_those_of_one[some]"): [
+        ("if task.ahead == 1:  # on the devices", "if False:  # on the devices"),
     ],
     ("core/wrong_sums.py", SUMS): [
         ('f"{given} --{FLAG}=".strip()', "given"),
