@@ -37,7 +37,7 @@ study: $(STAMP) ## Run the slow studies; the paper's at full precision goes to r
 	LOCKSTEP_TEST_COMPILATION=users $(BIN)/python -m pytest -n 2 --dist loadgroup -rfEP -m study --ignore tests/test_mutants.py
 
 faults: $(STAMP) ## Put faults into the code, one by one, and see that tests fail.
-	$(BIN)/python -m pytest -n 2 --dist loadfile -rfE -m study tests/test_mutants.py
+	$(BIN)/python -m pytest -n 2 --dist worksteal -rfE -m study tests/test_mutants.py
 
 bench: $(STAMP) ## Run the benchmarks.
 	$(BIN)/python -m benchmarks
