@@ -33,7 +33,16 @@ import compilation  # noqa: E402
 
 CHEAP = ("--xla_backend_optimization_level=1", "--xla_llvm_disable_expensive_passes=true")
 os.environ["XLA_FLAGS"] = " ".join([*compilation.FLAGS, *CHEAP])
-os.environ["PYTHONWARNINGS"] = "ignore:IProgress not found"  # of progress bars that no page shows
+
+# A program that several pages need is compiled once. Of two processes one may read what the other has not written to the
+# end: it compiles for itself, and no page shows the warning.
+PROGRAMS = Path(__file__).parent / ".jupyter_cache" / "programs"
+os.environ["JAX_COMPILATION_CACHE_DIR"] = str(PROGRAMS)
+os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"
+os.environ["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "-1"
+
+UNSHOWN = ("IProgress not found", "Error reading persistent compilation cache")  # the first: of progress bars
+os.environ["PYTHONWARNINGS"] = ",".join(f"ignore:{message}" for message in UNSHOWN)
 
 # Formulas become MathML when the pages are built: they need neither a network nor a script.
 html_math_renderer = "mathml"
