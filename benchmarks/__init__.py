@@ -1,1 +1,1 @@
-"""Benchmarks: Lockstep beside its peers, in one process; ``python -m benchmarks`` runs them."""
+"""Benchmarks: Lockstep beside its peers, by turns; ``python -m benchmarks`` runs them."""

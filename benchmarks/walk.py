@@ -1,16 +1,10 @@
 """The work that many rows share: a normal random walk of scale 1 on the standard normal in two dimensions."""
 
-import jax.numpy as jnp
 import numpy as np
 
 import lockstep as ls
+from benchmarks.blackjax_walk import DIMENSION, log_density
 from benchmarks.harness import Builder, Task, timed
-
-DIMENSION = 2
-
-
-def log_density(position):
-    return -0.5 * jnp.sum(position**2)
 
 
 def sampled(kernel, chains: int, name: str = "lockstep") -> Builder:
