@@ -130,8 +130,8 @@ ROWS = (
     Row(
         "ahead-seldom",
         "one chain of a function of 20 ms, acceptance about 0.07, two processes against one",
-        called(6.0, 2),
-        (called(6.0, 1),),
+        called(4.8, 2),
+        (called(4.8, 1),),
         at_least=1.7,
         updates=256,
         repeats=3,
