@@ -32,8 +32,6 @@ FAULTS = {
     ("core/small_loops.py", LOOPS): [
         ("if FLAG not in given:", "if True:"),
         ('f"{given} --{FLAG}={OPTION}={BYTES}".strip()', 'f"--{FLAG}={OPTION}={BYTES}"'),
-        ("BYTES = 2**18", "BYTES = 2**9"),
-        ("BYTES = 2**18", "BYTES = 2**30"),
     ],
     ("engine/collector.py", COLLECTOR): [
         ("gc.set_threshold(youngest, middle, NEVER)", "pass"),
