@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import sys
+import threading
 import types
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, CancelledError, Future, ProcessPoolExecutor
@@ -52,7 +53,8 @@ class Workers:
     def renew(self, error: BaseException) -> None:
         """After the loss of a worker: another pool, if this one cannot go on."""
         if isinstance(error, BrokenExecutor):
-            self.executor.shutdown(wait=False, cancel_futures=True)
+            # From Python 3.12 on a pool that breaks tells of it under its own lock, which shutting it down waits for.
+            threading.Thread(target=self.executor.shutdown, args=(False,), daemon=True).start()
             self.executor, self.is_own = spawn_pool(self.size), True
 
     def ask_to_stop(self, tasks: Sequence[Task]) -> None:
