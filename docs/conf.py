@@ -28,8 +28,9 @@ nb_render_markdown_format = "myst"  # tables in what cells show
 
 # Pages run each program once on a little data, as most tests do, and are compiled nearly as quickly: with the cheap
 # ones of LLVM's optimizations, without which large noise takes tens of times as long.
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+sys.path[:0] = [str(Path(__file__).parents[1] / "tests"), str(Path(__file__).parent / "_jupyter")]
 import compilation  # noqa: E402
+import fork  # noqa: E402
 
 CHEAP = ("--xla_backend_optimization_level=1", "--xla_llvm_disable_expensive_passes=true")
 os.environ["XLA_FLAGS"] = " ".join([*compilation.FLAGS, *CHEAP])
@@ -71,30 +72,26 @@ def visit_displaymath(self, node):
 # Seconds that the longest pages take to execute.
 SECONDS = {
     "tutorial": 52,
-    "howto/state-space": 51,
-    "howto/ergm": 45,
-    "large-data": 36,
-    "exactness": 33,
-    "howto/nile": 33,
-    "coming-from": 32,
-    "intractable": 27,
-    "howto/simulator": 26,
-    "warmup": 23,
+    "howto/state-space": 49,
+    "howto/ergm": 31,
+    "large-data": 28,
+    "exactness": 26,
+    "howto/nile": 25,
+    "coming-from": 22,
+    "howto/simulator": 22,
+    "intractable": 21,
     "prediction": 19,
-    "theory/separation-laws": 18,
-    "theory/lagged": 17,
-    "howto/particle-filter": 16,
-    "black_boxes": 16,
-    "howto/importance": 13,
-    "composing": 13,
-    "howto/add-an-algorithm": 13,
-    "howto/coupling": 13,
-    "parameters": 13,
-    "theory/corrected": 11,
-    "theory/detailed-balance": 11,
-    "theory/kac": 11,
+    "theory/separation-laws": 17,
+    "warmup": 16,
+    "theory/lagged": 14,
+    "black_boxes": 13,
+    "composing": 12,
+    "howto/coupling": 11,
+    "howto/importance": 10,
+    "howto/particle-filter": 10,
+    "howto/checking": 10,
 }
-SECONDS_OF_OTHERS = 8
+SECONDS_OF_OTHERS = 7
 
 
 def begin_cache(app):
@@ -102,6 +99,11 @@ def begin_cache(app):
     folder = app.outdir.parent / ".jupyter_cache"
     folder.mkdir(parents=True, exist_ok=True)
     get_cache(folder).db.dispose()
+
+
+def begin_kernels(app, env, docnames):
+    if docnames and sys.platform == "linux":  # elsewhere kernels are not forked, and begin as Jupyter begins them
+        fork.begin()
 
 
 def deal_out(app, env, docnames):
@@ -130,8 +132,27 @@ def keep_colons(app, what, name, value, options, lines):
         lines.insert(0, "\\ ")
 
 
+TREES = {}  # by depth: links in them are relative
+
+
+def share_tree(app, pagename, templatename, context, doctree):
+    """Pages of source code stand nowhere in the tree of pages, which takes longer than the page: make it once."""
+    if not pagename.startswith("_modules/"):
+        return
+    make, depth = context["toctree"], pagename.count("/")
+
+    def shared(**settings):
+        if depth not in TREES:
+            TREES[depth] = make(**settings)
+        return TREES[depth]
+
+    context["toctree"] = shared
+
+
 def setup(app):
     app.connect("builder-inited", begin_cache)
+    app.connect("env-before-read-docs", begin_kernels)
     app.connect("env-before-read-docs", deal_out)
+    app.connect("html-page-context", share_tree, priority=400)  # before furo asks for it
     app.connect("autodoc-process-docstring", keep_colons, priority=400)  # before napoleon looks
     app.add_html_math_renderer("mathml", (visit_math, None), (visit_displaymath, None))
