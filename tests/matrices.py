@@ -35,8 +35,8 @@ def memories(kernel, law: Law) -> np.ndarray:
     with double_precision():
         ratio = canonical(kernel, "kernel").ratio
         values = canonical(law.values, "law")
-        init = jax.vmap(jax.vmap(ratio.init, in_axes=(0, None)), in_axes=(None, 0))
-        made = init(values, canonical(STATES, "states"))
+        init = jax.vmap(jax.vmap(type(ratio).init, in_axes=(None, 0, None)), in_axes=(None, None, 0))
+        made = jax.jit(init)(ratio, values, canonical(STATES, "states"))
         # With a prior around a ratio, the log prior is remembered besides.
         log_prior, inner = np.zeros(()), ratio
         if isinstance(ratio, Posterior):

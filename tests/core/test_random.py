@@ -70,21 +70,43 @@ def test_uniform_numbers_are_those_of_jax(make):
         assert np.array_equal(random.uniform(make(3), (5,)), jr.uniform(make(3), (5,), float))
 
 
+def is_same(ours, theirs) -> bool:
+    return ours.dtype == theirs.dtype and np.array_equal(jr.key_data(ours), jr.key_data(theirs))
+
+
 @pytest.mark.parametrize("make", (jr.key, jr.PRNGKey, lambda seed: jr.key(seed, impl="rbg")))
 def test_derived_keys_are_those_of_jax(make):
     key = make(7)
-
-    def is_same(ours, theirs):
-        return ours.dtype == theirs.dtype and np.array_equal(jr.key_data(ours), jr.key_data(theirs))
-
     assert all(is_same(random.split(key, count), jr.split(key, count)) for count in (1, 2, 3, 7))
     assert all(is_same(random.fold_in(key, number), jr.fold_in(key, number)) for number in (0, 5, 2**31, 2**32 - 1))
     assert is_same(random.split(key, (2, 3)), jr.split(key, (2, 3))) and is_same(random.split(key), jr.split(key))
     keys = jr.split(key, 5)
     ours = jax.vmap(lambda key, number: random.split(random.fold_in(key, number), 3))(keys, jnp.arange(5))
     assert is_same(ours, jax.vmap(lambda key, number: jr.split(jr.fold_in(key, number), 3))(keys, jnp.arange(5)))
+    # All of some numbers into all of some keys: few on the host, many by a program.
+    for count in (3, 2 * random.MOST_ON_HOST):
+        numbers = np.arange(2**32 - count, 2**32)
+        theirs = jax.vmap(lambda key, numbers=numbers: jax.vmap(lambda n: jr.fold_in(key, n))(numbers))(keys)
+        assert is_same(random.fold_in(keys, numbers), theirs)
+    for how in (random.two_keys, jax.jit(random.two_keys)):
+        assert all(map(is_same, how(key), jr.split(key)))
     with jax.threefry_partitionable(False):
-        assert is_same(random.split(key, 3), jr.split(key, 3))
+        assert is_same(random.split(key, 3), jr.split(key, 3)) and is_same(random.two_keys(key)[1], jr.split(key)[1])
+
+
+@pytest.mark.parametrize("impl", ("threefry2x32", "rbg"))
+def test_seeds_give_the_keys_of_jax(impl):
+    with jax.default_prng_impl(impl):
+        assert all(is_same(random.seeded(seed), jr.key(seed)) for seed in (0, 5, 2**31, 2**32 + 5, 2**63 - 1))
+
+
+def test_few_keys_take_no_program(caplog):
+    with jax.log_compiles():
+        random.fold_in(random.split(random.seeded(7), 61), np.arange(59))
+    assert "Compiling" not in caplog.text
+    with jax.log_compiles():
+        random.fold_in(random.split(random.seeded(7), 61), np.arange(random.MOST_ON_HOST + 1))
+    assert "Compiling" in caplog.text
 
 
 def worst_logarithm() -> float:

@@ -7,11 +7,11 @@ import math
 from typing import Any
 
 import jax
-import jax.random as jr
 import numpy as np
 
 from lockstep.advice.budget import Budget
 from lockstep.advice.pilot import CHAINS, DRAWS, FEWEST_DRAWS, SHARE, last_of, least_effective_size
+from lockstep.core import random
 from lockstep.core.evaluation import Evaluation
 from lockstep.core.precision import canonical, double_precision
 from lockstep.core.progress import duration
@@ -121,7 +121,7 @@ def relative_variance(evaluation: Any, places: Any, seed: int) -> float:
             return jax.lax.map(lambda each: one(each, position), noise)
 
         with raised_here():
-            keys = jr.split(jr.key(seed), count)
+            keys = random.split(random.seeded(seed), count)
             logs = np.asarray(jax.jit(lambda: jax.lax.map(lambda pair: replicates(*pair), (keys, positions)))())
     largest = logs.max(axis=1, keepdims=True)
     seen = np.isfinite(largest[:, 0])

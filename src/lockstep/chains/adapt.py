@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 import jax
-import jax.random as jr
 import numpy as np
 
 from lockstep.chains.drive import drive
 from lockstep.chains.interrupt import Interrupted, Stop
 from lockstep.chains.keepers import Collector, Keeper
 from lockstep.chains.learners import numbers, replaced, require_adaptable, shaped, with_numbers
-from lockstep.chains.starts import Starts, chain_keys, initial_positions, initial_states, like_initial_states, two_keys
+from lockstep.chains.starts import Starts, initial_positions, initial_states, like_initial_states
 from lockstep.chains.task import Task
 from lockstep.chains.windows import lesson, windows_of
+from lockstep.core import random
 from lockstep.core.precision import canonical
 from lockstep.core.progress import Progress
 from lockstep.core.types import Key
@@ -78,8 +78,8 @@ class Store(NamedTuple):
 def _learn(task: Task, store: Store | None, shown: Progress, stop: Stop) -> Task:
     """Run the windows that are left, and learn from each."""
     began = time.perf_counter()
-    key_start, key_run = two_keys(_key(task))
-    keys = chain_keys(key_run, np.arange(task.chains))
+    key_start, key_run = random.two_keys(_key(task))
+    keys = random.fold_in(key_run, np.arange(task.chains))
     starts = (task.initial, task.chains, key_start)
     # Of a warm-up that has begun the state is read: nothing is evaluated at its start.
     begin = like_initial_states if store is not None and store.writer.segments else initial_states
@@ -135,7 +135,7 @@ def _learn(task: Task, store: Store | None, shown: Progress, stop: Stop) -> Task
 
 def _finished(task: Task, learnt: Learnt, directory: Path) -> Task:
     """The task as a warm-up that is over has left it; no function of the user's is called, but for ``initial``."""
-    positions = initial_positions(task.initial, task.chains, two_keys(_key(task))[0])
+    positions = initial_positions(task.initial, task.chains, random.two_keys(_key(task))[0])
     if len(learnt.positions) == 2 * len(jax.tree.leaves(positions)):
         positions = Pair(positions, positions)
     positions = filled(positions, learnt.positions, directory)
@@ -145,7 +145,7 @@ def _finished(task: Task, learnt: Learnt, directory: Path) -> Task:
 
 
 def _key(task: Task) -> Key:
-    return jr.fold_in(two_keys(jr.key(task.seed))[0], ADAPT_STREAM)
+    return random.fold_in(random.two_keys(random.seeded(task.seed))[0], ADAPT_STREAM)
 
 
 def _require_adapted_run(task: Task) -> None:

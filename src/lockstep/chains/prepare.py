@@ -6,15 +6,14 @@ import dataclasses
 from os import PathLike
 from typing import Any
 
-import jax.random as jr
-
 from lockstep.chains.adapt import DEFAULT_WARMUP, adapted
 from lockstep.chains.ahead import require_ahead
 from lockstep.chains.fit import fitted
 from lockstep.chains.placing import placed
-from lockstep.chains.starts import initial_positions, two_keys
+from lockstep.chains.starts import initial_positions
 from lockstep.chains.task import Task
 from lockstep.chains.until import require_criterion
+from lockstep.core import random
 from lockstep.core.adopt import adopted as adopted_part
 from lockstep.core.arguments import MOST_SEED, flag, path_of, whole
 from lockstep.core.kernel import Kernel
@@ -65,7 +64,7 @@ def make_task(
     flag(progress, "progress", is_none_allowed=True)
     path = None if directory is None else path_of(directory, "directory")
     with double_precision(), raised_here():
-        key_start, _ = two_keys(jr.key(seed))
+        key_start, _ = random.two_keys(random.seeded(seed))
         initial = placed(kernel, initial)
         kernel, initial, began = fitted(kernel, initial, chains, key_start, progress)
         shown = named(names, kernel)

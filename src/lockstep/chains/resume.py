@@ -7,8 +7,9 @@ from typing import Any
 import jax.random as jr
 
 from lockstep.chains.repeat import require_repeatable
-from lockstep.chains.starts import chain_keys, states_at
+from lockstep.chains.starts import states_at
 from lockstep.chains.task import Task
+from lockstep.core import random
 from lockstep.core.types import Key
 from lockstep.engine.choice import engine_of
 from lockstep.storage.directory import NAME, Record, accept, write_changes
@@ -61,4 +62,4 @@ def settled(kernel: Any, keys: Key, key_start: Key, task: Task, record: Record, 
         record = accept(task.directory, record, [found])  # type: ignore[arg-type]
     positions = point.state.position
     key = jr.fold_in(jr.fold_in(key_start, CHANGE_STREAM), point.step)
-    return point._replace(state=states_at(kernel, positions, positions, chain_keys(key, task.numbers))), record
+    return point._replace(state=states_at(kernel, positions, positions, random.fold_in(key, task.numbers))), record

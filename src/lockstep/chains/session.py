@@ -6,8 +6,6 @@ import time
 from contextlib import ExitStack
 from typing import Any
 
-import jax.random as jr
-
 from lockstep.chains.ahead import engine_ahead
 from lockstep.chains.drive import drive
 from lockstep.chains.interrupt import Stop
@@ -15,8 +13,9 @@ from lockstep.chains.judge import Judge, record_end, recorded
 from lockstep.chains.keepers import Collector, Keeper
 from lockstep.chains.outcome import Outcome
 from lockstep.chains.resume import is_finished, resumed
-from lockstep.chains.starts import chain_keys, initial_positions, initial_states, like_initial_states, two_keys
+from lockstep.chains.starts import initial_positions, initial_states, like_initial_states
 from lockstep.chains.task import Task
+from lockstep.core import random
 from lockstep.core.precision import canonical, double_precision
 from lockstep.core.progress import Progress
 from lockstep.engine.choice import engine_of
@@ -41,8 +40,8 @@ def run_chains(
     task, ended = recorded(task)
     with double_precision(), raised_here(), ExitStack() as stack:
         kernel = canonical(task.kernel, "kernel")
-        key_start, key_run = two_keys(jr.key(task.seed))
-        keys = chain_keys(key_run, task.numbers)
+        key_start, key_run = random.two_keys(random.seeded(task.seed))
+        keys = random.fold_in(key_run, task.numbers)
         shown = stack.enter_context(Progress(task.updates, "sampling", progress))
         shown.say(engine_of(kernel).beginning)
         starts = (task.initial, task.chains, key_start, task.first, task.count)

@@ -7,14 +7,12 @@ from functools import partial
 from typing import Any
 
 import jax
-import jax.numpy as jnp
-import jax.random as jr
 import numpy as np
 
 from lockstep.core import random
 from lockstep.core.arguments import is_array, shapes
 from lockstep.core.parts import part, static
-from lockstep.core.precision import canonical
+from lockstep.core.precision import canonical, on_device
 from lockstep.core.trees import describe, is_floating, is_key, one_of
 from lockstep.core.types import Key, Position
 from lockstep.core.warnings import warn
@@ -58,9 +56,9 @@ def initial_states(kernel: Any, initial: Any, chains: int, key: Key, first: int 
     Of a group of the chains, the states of ``count`` of them beginning with ``first``.
     """
     positions = initial_positions(initial, chains, key, first, count)
-    _, key_memory = two_keys(key)
+    _, key_memory = random.two_keys(key)
     count = chains if count is None else count
-    return states_at(kernel, positions, initial, chain_keys(key_memory, np.arange(first, first + count)))
+    return states_at(kernel, positions, initial, random.fold_in(key_memory, np.arange(first, first + count)))
 
 
 def initial_positions(initial: Any, chains: int, key: Key, first: int = 0, count: int | None = None) -> Position:
@@ -122,7 +120,7 @@ def like_initial_states(
     Where that cannot be seen without a call, the states themselves.
     """
     positions = initial_positions(initial, chains, key, first, count)
-    keys = chain_keys(two_keys(key)[1], first + np.arange(chains if count is None else count))
+    keys = random.fold_in(random.two_keys(key)[1], first + np.arange(chains if count is None else count))
     try:
         like = jax.eval_shape(jax.vmap(called_back(kernel).init), positions, keys)
     except (TypeError, jax.errors.JAXTypeError):
@@ -148,27 +146,15 @@ def _require_proposable(kernel: Any, positions: Position, chains: int, key: Key)
 def _require_promises(kernel: Any, positions: Position) -> None:
     """What a ratio takes on trust (an involution, a bound) is looked at on a few candidates of the first chain."""
     for simple, places in called_back(kernel).placed(positions):
-        place = jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf)[0]), places)
-        simple.ratio.require_start(jr.key(PROBE_SEED), simple.proposal, place)  # nothing of it comes into the draws
-
-
-@jax.jit
-def chain_keys(key: Key, numbers: Any) -> Key:
-    """The keys of chains with these numbers."""
-    return jax.vmap(lambda chain: random.fold_in(key, chain))(numbers)
-
-
-@jax.jit
-def two_keys(key: Key) -> tuple[Key, Key]:
-    """The two of ``jax.random.split(key)``, by one program."""
-    first, second = random.split(key, 2)
-    return first, second
+        place = jax.tree.map(lambda leaf: on_device(np.asarray(leaf)[0]), places)
+        key = random.seeded(PROBE_SEED)  # nothing of it comes into the draws
+        simple.ratio.require_start(key, simple.proposal, place)
 
 
 def start_keys(key: Key, count: int, first: int = 0) -> Key:
     """The keys of the positions at which chains begin; those of what they remember there are others."""
-    key_positions, _ = two_keys(key)
-    return chain_keys(key_positions, np.arange(first, first + count))
+    key_positions, _ = random.two_keys(key)
+    return random.fold_in(key_positions, np.arange(first, first + count))
 
 
 def _positions(initial: Any, chains: int, keys: Key, group: slice) -> Position:
@@ -186,7 +172,8 @@ def _positions(initial: Any, chains: int, keys: Key, group: slice) -> Position:
     if callable(initial):
         return canonical(jax.vmap(_repeatable(Function(initial, "initial")))(keys), "initial")
     position = canonical(initial, "initial")
-    return jax.tree.map(lambda leaf: jnp.broadcast_to(leaf, (group.stop - group.start, *leaf.shape)), position)
+    count = group.stop - group.start
+    return jax.tree.map(lambda leaf: on_device(np.broadcast_to(leaf, (count, *leaf.shape))), position)
 
 
 def _repeatable(function: Any) -> Any:

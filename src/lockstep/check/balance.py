@@ -12,6 +12,7 @@ from jax.flatten_util import ravel_pytree
 
 from lockstep.check.finding import Finding
 from lockstep.check.points import draws_of, pairs_of, points_of, tolerance_of
+from lockstep.core import random
 from lockstep.core.arguments import shapes
 from lockstep.core.precision import canonical, double_precision
 from lockstep.core.trees import describe, is_floating, one_of
@@ -152,7 +153,7 @@ def _candidates(kernel: Any, positions: Any, candidates: Any, seed: int) -> tupl
     pairs = len(jax.tree.leaves(positions)[0])
     if candidates is not None:
         return pairs_of(positions, candidates)[1], jnp.zeros(pairs)
-    noise = kernel.proposal.noise(jr.key(seed), one_of(positions, 0), (pairs,))
+    noise = kernel.proposal.noise(random.seeded(seed), one_of(positions, 0), (pairs,))
     proposed, log_q = jax.vmap(kernel.proposal)(noise, positions)
     return proposed, jnp.broadcast_to(jnp.asarray(log_q, float), (pairs,))
 
@@ -161,7 +162,7 @@ def _at_pairs(kernel: Any, here: Any, there: Any, log_q: Any, replicates: int, s
     """Draws of x at each pair, the residual at each x, and how far balance on average is off, in standard errors."""
     randomization = kernel.ratio.randomization
     pairs = len(log_q)
-    key_base, key_x, key_back = jr.split(jr.fold_in(jr.key(seed), 1), 3)
+    key_base, key_x, key_back = random.split(random.fold_in(random.seeded(seed), 1), 3)
     noises = [randomization.noise(key, one_of(here, 0), (pairs, replicates)) for key in (key_x, key_back)]
 
     def at_pair(position: Any, candidate: Any, log_q: Any, keys: Any, noise: Any, other_noise: Any) -> Any:

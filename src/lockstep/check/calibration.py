@@ -10,6 +10,7 @@ import jax.random as jr
 import numpy as np
 
 from lockstep.check.finding import Finding
+from lockstep.core import random
 from lockstep.core.arguments import MOST_SEED, is_number, whole
 from lockstep.core.kernel import Kernel
 from lockstep.core.precision import double_precision
@@ -81,7 +82,7 @@ def calibration(
     simulator = by_name(Function(simulate, "simulate"), parameters.names)  # type: ignore[attr-defined]
     rng = np.random.default_rng(seed)
     found: dict[str, list[np.ndarray]] = {}
-    for key in jr.split(jr.key(seed), replicates):
+    for key in random.split(random.seeded(seed), replicates):
         for name, rank in _ranks(parameters, simulator, make, key, draws, thin, rng).items():
             found.setdefault(name, []).append(rank)
     ranks = {name: np.array(values) for name, values in found.items()}

@@ -13,7 +13,7 @@ from jax.flatten_util import ravel_pytree
 
 from lockstep.check.batches import Hotelling, mean_is_zero
 from lockstep.check.finding import Finding
-from lockstep.core import flat
+from lockstep.core import flat, random
 from lockstep.core.arguments import MOST_SEED, is_number, require_run, whole
 from lockstep.core.foreign import attribute
 from lockstep.core.precision import canonical, double_precision
@@ -209,7 +209,7 @@ def _entries(posterior: Posterior, vectors: np.ndarray, simulations: int, seed: 
 
     over_draws = jax.jit(jax.vmap(at))
     flattened = vectors.reshape(-1, size)
-    keys = jr.split(jr.key(seed), len(flattened))
+    keys = random.split(random.seeded(seed), len(flattened))
     found = []
     for start in range(0, len(flattened), at_once):
         # The last piece is filled up, so that one program computes all.

@@ -7,11 +7,11 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import jax.random as jr
 import numpy as np
 
 from lockstep.check.law import Law, as_law
 from lockstep.check.points import points_of
+from lockstep.core import random
 from lockstep.core.arguments import law_of, real_numbers
 from lockstep.core.precision import canonical, double_precision
 from lockstep.core.trees import describe, one_of
@@ -75,11 +75,11 @@ def matrix_of(kernel: Any, states: Any, law: Any, name: str) -> np.ndarray:
     law = as_law(law)
     with double_precision():
         kernel, states = called_back(canonical(kernel, name)), points_of(states, "states")
-        jax.eval_shape(kernel.proposal.noise, jr.key(0), one_of(states, 0))  # refuses what are no states of its own
-        noise = jax.eval_shape(kernel.ratio.noise, jr.key(0), one_of(states, 0))
+        key, state = random.seeded(0), one_of(states, 0)
+        jax.eval_shape(kernel.proposal.noise, key, state)  # refuses what are no states of its own
+        noise = jax.eval_shape(kernel.ratio.noise, key, state)
         if jax.tree.leaves(noise) and not jax.tree.leaves(law.values):
             raise ValueError(f"law has no values, but {name} draws noise; give the finite law of it, (values, weights)")
-        law = Law(jax.tree.map(jnp.asarray, law.values), jnp.asarray(law.weights))
         with raised_here():
             return _pairs(kernel, states, law) if kernel.is_memory_random else _simple(kernel, states, law)
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import jax.random as jr
 import numpy as np
 
 from lockstep.check.finding import Finding
 from lockstep.check.law import as_law
 from lockstep.check.matrix import matrix_of, stationary
 from lockstep.check.points import draws_of, pairs_of, tolerance_of
+from lockstep.core import random
 from lockstep.core.arguments import real_numbers
 from lockstep.core.precision import canonical, double_precision
 from lockstep.core.trees import describe, one_of
@@ -105,7 +105,7 @@ def minorization(
         )
         randomization = kernel.ratio.randomization
         if law is None:
-            noise = randomization.noise(jr.key(seed), one_of(here, 0), (replicates,))
+            noise = randomization.noise(random.seeded(seed), one_of(here, 0), (replicates,))
             weights = np.ones(replicates)  # counts, whose sum is exact in any order
         else:
             noise, weights = as_law(law)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import jax
-import jax.random as jr
 import numpy as np
 from scipy.special import ndtri
 
@@ -49,7 +48,7 @@ def symmetry(estimator: Any, positions: Any, candidates: Any, replicates: int = 
         estimator = called_back(canonical(estimator, "estimator"))
         points, others = pairs_of(positions, candidates)
         pairs = len(jax.tree.leaves(points)[0])
-        keys = random.split(jr.key(seed), 2)
+        keys = random.split(random.seeded(seed), 2)
         logs, errors = [], []
         for key, here, there in ((keys[0], points, others), (keys[1], others, points)):
             with raised_here():

@@ -6,15 +6,20 @@ from contextlib import AbstractContextManager
 from typing import Any, cast
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from lockstep.core.trees import Settled, is_key
+from lockstep.core.types import Array
 
 
 def double_precision() -> AbstractContextManager[Any]:
     """The scope in which everything is computed; threads do not inherit it."""
     return cast(AbstractContextManager[Any], jax.enable_x64(True))
+
+
+def on_device(array: Any) -> Array:
+    """A copy of a NumPy array as one of JAX, without the program that ``jnp.asarray`` compiles for each shape."""
+    return jax.device_put(np.array(array))  # of the copy: memory that is the user's might be used as it is
 
 
 def canonical(tree: Any, name: str) -> Any:
@@ -41,6 +46,6 @@ def canonical(tree: Any, name: str) -> Any:
                 + " (an object with methods can be a part of a kernel if its class is decorated with @ls.part)"
                 * is_object
             )
-        return jnp.asarray(array, np.float64 if array.dtype.kind == "f" else array.dtype)
+        return on_device(array.astype(np.float64) if array.dtype.kind == "f" else array)
 
     return jax.tree_util.tree_map_with_path(convert, tree, is_leaf=is_settled)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import jax
@@ -30,6 +31,8 @@ __all__ = ["exponential", "normal"]
 
 TRANSFORM = "Box-Muller on words of Threefry, rows of 52 bits"  # recorded with a run: another one makes other draws
 
+MOST_ON_HOST = 256  # keys that are derived without a program
+
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _PARITY = np.uint32(0x1BD11BDA)
 _ONE = np.uint64(0x3FF0000000000000)  # the bits of 1.0: with 52 others below them, of a number from 1 up to 2
@@ -39,6 +42,15 @@ _SIGN, _AXIS = np.uint64(2**63), np.uint64(2**62)
 _ATANH = [2 / (2 * n + 3) for n in range(9)]  # of (2 atanh(s) - 2s)/s³ in s², for s up to 0.172
 _SINE = [(-1) ** n / math.factorial(2 * n + 1) for n in range(8)]  # of sin(x)/x in x², for x up to π/4
 _COSINE = [(-1) ** n / math.factorial(2 * n) for n in range(9)]
+
+
+ON_HOST = SimpleNamespace(
+    add=np.add,
+    shift_left=np.left_shift,
+    shift_right_logical=np.right_shift,
+    bitwise_xor=np.bitwise_xor,
+    bitwise_or=np.bitwise_or,
+)
 
 
 def normal(key: Key, shape: Shape = ()) -> Array:
@@ -84,14 +96,54 @@ def split(key: Key, shape: int | Shape = 2) -> Key:
     if not _is_counted(key):
         return jr.split(key, shape)
     shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    if _is_known(key):
+        return _like(key, _on_host(key, np.arange(math.prod(shape)).reshape(shape)))
     return _like(key, _derived(key, lax.iota(jnp.uint32, math.prod(shape)).reshape(shape)))
 
 
-def fold_in(key: Key, number: Array) -> Key:
-    """As `jax.random.fold_in`, the same key, compiled sooner."""
-    if not _is_counted(key):
-        return jr.fold_in(key, number)
-    return _like(key, _derived(key, jnp.uint32(number)))
+def two_keys(key: Key) -> tuple[Key, Key]:
+    """The two of ``jax.random.split(key)``."""
+    first, second = (fold_in(key, 0), fold_in(key, 1)) if _is_counted(key) else jr.split(key)
+    return first, second
+
+
+def fold_in(keys: Key, numbers: Any) -> Key:
+    """As `jax.random.fold_in`, the same keys: each number into each key, with the axes of both."""
+    if _is_counted(keys) and _is_known(keys, numbers):
+        return _like(keys, _on_host(keys, numbers))
+    fold = _fold_in
+    for _ in range(np.ndim(numbers)):
+        fold = jax.vmap(fold, in_axes=(None, 0))
+    for _ in range(keys.ndim - (not is_key(keys))):
+        fold = jax.vmap(fold, in_axes=(0, None))
+    return fold(keys, numbers)
+
+
+def seeded(seed: int) -> Key:
+    """As `jax.random.key`, without a program."""
+    settings: Any = jax.config
+    if settings.jax_default_prng_impl != "threefry2x32":
+        return jr.key(seed)
+    words: Any = np.array([seed >> 32, seed & 0xFFFFFFFF], np.uint32)
+    return jr.wrap_key_data(words, impl="threefry2x32")
+
+
+def _fold_in(key: Key, number: Array) -> Key:
+    return _like(key, _derived(key, jnp.uint32(number))) if _is_counted(key) else jr.fold_in(key, number)
+
+
+def _is_known(*arguments: Any) -> bool:
+    """Whether these are numbers now, and few: words of Threefry are then made sooner than a program that makes them."""
+    return all(not isinstance(each, jax.core.Tracer) and np.size(each) <= MOST_ON_HOST for each in arguments)
+
+
+def _on_host(keys: Key, counter: Any) -> np.ndarray:
+    """The words of `_derived` for each of the counter and each key."""
+    words, counter = np.asarray(jr.key_data(keys)), np.asarray(counter, np.uint32)
+    shape = (*words.shape[:-1], *counter.shape)
+    first, second = np.moveaxis(words.reshape(-1, 1, 2), -1, 0)
+    made = _threefry(first, second, np.zeros((1, 1), np.uint32), counter.reshape(1, -1), ON_HOST)
+    return np.stack(np.broadcast_arrays(*made), axis=-1).reshape(*shape, 2)
 
 
 def _is_counted(key: Key) -> bool:
@@ -100,7 +152,7 @@ def _is_counted(key: Key) -> bool:
     return bool(jr.key_impl(key) == "threefry2x32" and settings.jax_threefry_partitionable)
 
 
-def _like(key: Key, words: Array) -> Key:
+def _like(key: Key, words: Any) -> Key:
     return jr.wrap_key_data(words, impl="threefry2x32") if is_key(key) else words
 
 
@@ -231,15 +283,15 @@ def _pair(high: Array, low: Array) -> Array:
     return (high.astype(jnp.uint64) << np.uint64(32)) | low.astype(jnp.uint64)
 
 
-def _threefry(first: Array, second: Array, x: Array, y: Array) -> tuple[Array, Array]:
+def _threefry(first: Array, second: Array, x: Array, y: Array, by: Any = lax) -> tuple[Array, Array]:
     """Threefry-2x32 with 20 rounds (Salmon, Moraes, Dror and Shaw, 2011), the bits that `jax.random.bits` makes."""
     keys = (first, second, first ^ second ^ _PARITY)
-    x, y = lax.add(x, first), lax.add(y, second)
+    x, y = by.add(x, first), by.add(y, second)
     for group in range(5):
         for rotation in _ROTATIONS[group % 2]:
-            x = lax.add(x, y)
-            turned = lax.shift_left(y, np.uint32(rotation)), lax.shift_right_logical(y, np.uint32(32 - rotation))
-            y = lax.bitwise_xor(x, lax.bitwise_or(*turned))
-        x = lax.add(x, keys[(group + 1) % 3])
-        y = lax.add(y, keys[(group + 2) % 3] + np.uint32(group + 1))
+            x = by.add(x, y)
+            turned = by.shift_left(y, np.uint32(rotation)), by.shift_right_logical(y, np.uint32(32 - rotation))
+            y = by.bitwise_xor(x, by.bitwise_or(*turned))
+        x = by.add(x, keys[(group + 1) % 3])
+        y = by.add(y, keys[(group + 2) % 3] + np.uint32(group + 1))
     return x, y

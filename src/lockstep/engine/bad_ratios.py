@@ -7,9 +7,9 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import jax.random as jr
 import numpy as np
 
+from lockstep.core import random
 from lockstep.core.kernel import Info, Kernel
 from lockstep.core.trees import describe, one_of
 from lockstep.core.types import Position
@@ -118,7 +118,7 @@ def explain(kernel: Kernel, position: Position) -> str:
 def _explain_one(kernel: MetropolisHastings, position: Position) -> str | None:
     position = jax.tree.map(jnp.asarray, position)
     probes = FEW_PROBES if boxes(kernel) else PROBES
-    noise = kernel.noise(jr.key(0), position, (probes,))
+    noise = kernel.noise(random.seeded(0), position, (probes,))
     candidates = jax.vmap(lambda n: kernel.proposal(n, position)[0])(noise.proposal)
     for what, found, is_bad, should in kernel.ratio.probe(noise.ratio, position, candidates):
         values = np.broadcast_to(np.asarray(found), (probes,))

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from lockstep.core import random
 from lockstep.core.types import Array, Key, Position
@@ -43,8 +44,7 @@ def block_noise(kernel: Any, chain_keys: Key, state: Any, first_cell: Array, cel
 
 def cell_keys(chain_keys: Key, first_cell: Array, cells: int) -> Key:
     """The keys of whole cells, with axes (chains, cells)."""
-    numbers = first_cell + jnp.arange(cells)
-    return jax.vmap(lambda chain_key: jax.vmap(lambda cell: random.fold_in(chain_key, cell))(numbers))(chain_keys)
+    return random.fold_in(chain_keys, first_cell + np.arange(cells))
 
 
 def noise_of_cells(kernel: Any, keys: Key, positions: Position) -> Any:

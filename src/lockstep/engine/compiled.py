@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import jaxprs_in_params
 
+from lockstep.core import random
 from lockstep.core.types import Array, Key, Position
 from lockstep.engine import block as limits
 from lockstep.engine.block import CELL, Block, Output, cell_keys, noise_of_cells, take
@@ -110,7 +111,10 @@ def _drawn(kernel: Any, chain_keys: Key, state: Any, first_cell: int, cells: int
 
 
 def _arguments(kernel: Any, chain_keys: Key, state: Any, first_cell: int, cells: int) -> tuple[Any, Key, Position]:
-    return kernel.noise_source, _cell_keys(chain_keys, first_cell, cells=cells), state.position
+    # Few keys are derived on the host; those that lie over devices stay there.
+    is_small = len(chain_keys.devices()) == 1 and chain_keys.size * cells <= random.MOST_ON_HOST
+    keys = (cell_keys if is_small else _cell_keys)(chain_keys, first_cell, cells=cells)
+    return kernel.noise_source, keys, state.position
 
 
 _cell_keys = jax.jit(cell_keys, static_argnames="cells")

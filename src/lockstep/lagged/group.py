@@ -6,7 +6,6 @@ import dataclasses
 from typing import Any, NamedTuple
 
 import jax
-import jax.random as jr
 import numpy as np
 
 from lockstep.chains.outcome import Outcome
@@ -94,7 +93,7 @@ class Kept:
 
 def _draws(task: Task, output: Output) -> Draws:
     with double_precision(), raised_here():
-        key_start, _ = random.split(jr.key(task.seed))
+        key_start, _ = random.two_keys(random.seeded(task.seed))
         start = initial_positions(task.initial, task.chains, key_start, task.first, task.count)
     start = jax.tree.map(np.asarray, start)
     first, second = jax.tree.unflatten(jax.tree.structure(start), jax.tree.leaves(output.positions))

@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import jax.random as jr
-
 from lockstep.chains.fit import fitted_parts
 from lockstep.chains.groups import STOP, run_all
 from lockstep.chains.interrupt import Stop, stopped
@@ -101,7 +99,7 @@ def run_pairs(
 
 def _tasks(setting: Setting, batches: Sequence[int], updates: int) -> list[Task]:
     with double_precision(), raised_here():
-        key_start, _ = random.split(jr.key(setting.seed))
+        key_start, _ = random.two_keys(random.seeded(setting.seed))
         law = placed_law(setting.kernel, setting.draw)
         kernel, start = fitted_parts(setting.kernel, law, key_start, setting.progress)
         draw = law_after_fit(law, start, key_start)

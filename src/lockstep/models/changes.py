@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from lockstep.models.compiled import inlined
 from lockstep.models.families import (
     CYCLIC,
@@ -44,23 +46,23 @@ def step(terms: Any, t: int, count: int) -> Any:
 
 
 @inlined
-def partner_change(graph: Any, i: int, j: int, is_there: int, terms: Any, t: int) -> Any:
+def partner_change(graph: Any, i: Any, j: Any, is_there: Any, terms: Any, t: int) -> Any:
     """What the tie adds to the shared partners of other pairs: of those that are tied, or of all."""
     is_dyadwise = terms.codes[t] == DYADWISE
     value = 0.0
     for n in range(graph.out_degree[j]):  # i and k have the new partner j
-        k = graph.out[j, n]
+        k = np.int64(graph.out[j, n])
         if is_tie(graph, i, k) or (is_dyadwise and k != i):
             value += step(terms, t, paths(graph, i, k) - is_there)
     for n in range(graph.in_degree[i]):  # k and j have the new partner i
-        k = graph.into[i, n]
+        k = np.int64(graph.into[i, n])
         if is_tie(graph, k, j) or (is_dyadwise and k != j):
             value += step(terms, t, paths(graph, k, j) - is_there)
     return value
 
 
 @inlined
-def change(graph: Any, i: int, j: int, is_there: int, is_directed: bool, terms: Any, into: Any) -> None:
+def change(graph: Any, i: Any, j: Any, is_there: Any, is_directed: bool, terms: Any, into: Any) -> None:
     """What the tie i → j adds to each term, written into ``into``."""
     for t in range(len(terms.codes)):
         code, value = terms.codes[t], 0.0

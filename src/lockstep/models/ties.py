@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lockstep.models.compiled import inlined, njit
+from lockstep.models.compiled import inlined, inner
 
 ONE = np.uint64(1)
 
@@ -24,8 +24,8 @@ class Ties(NamedTuple):
     in_degree: Any
 
 
-@njit
-def empty(nodes: int, width: int, is_directed: bool) -> Any:
+@inner
+def empty(nodes: int, width: Any, is_directed: bool) -> Any:
     """A graph without ties, with room for ``width`` of them at every node."""
     out, out_degree = np.empty((nodes, width), np.int32), np.zeros(nodes, np.int64)
     into, in_degree = out, out_degree
@@ -34,7 +34,7 @@ def empty(nodes: int, width: int, is_directed: bool) -> Any:
     return Ties(np.zeros((nodes, (nodes + 63) >> 6), np.uint64), out, into, out_degree, in_degree)
 
 
-@njit
+@inner
 def widened(graph: Any, is_directed: bool) -> Any:
     """The same graph with room for twice as many ties at every node."""
     nodes, width = graph.out.shape
@@ -47,19 +47,19 @@ def widened(graph: Any, is_directed: bool) -> Any:
 
 
 @inlined
-def is_tie(graph: Any, i: int, j: int) -> Any:
+def is_tie(graph: Any, i: Any, j: Any) -> Any:
     """1 if there is a tie i → j, else 0."""
     return np.int64((graph.bits[i, j >> 6] >> np.uint64(j & 63)) & ONE)
 
 
 @inlined
-def is_full(graph: Any, i: int, j: int) -> Any:
+def is_full(graph: Any, i: Any, j: Any) -> Any:
     """Whether there is no room for a tie i → j."""
     return max(graph.out_degree[i], graph.in_degree[j]) == graph.out.shape[1]
 
 
 @inlined
-def add(graph: Any, i: int, j: int, is_directed: bool) -> None:
+def add(graph: Any, i: Any, j: Any, is_directed: bool) -> None:
     """Put a tie i → j where there is none."""
     graph.bits[i, j >> 6] |= ONE << np.uint64(j & 63)
     graph.out[i, graph.out_degree[i]] = j
@@ -71,7 +71,7 @@ def add(graph: Any, i: int, j: int, is_directed: bool) -> None:
 
 
 @inlined
-def drop(listed: Any, degree: Any, i: int, j: int) -> None:
+def drop(listed: Any, degree: Any, i: Any, j: Any) -> None:
     """Take j out of the list of i; the last one takes its place."""
     place = 0
     while listed[i, place] != j:
@@ -81,7 +81,7 @@ def drop(listed: Any, degree: Any, i: int, j: int) -> None:
 
 
 @inlined
-def remove(graph: Any, i: int, j: int, is_directed: bool) -> None:
+def remove(graph: Any, i: Any, j: Any, is_directed: bool) -> None:
     """Take away the tie i → j."""
     graph.bits[i, j >> 6] &= ~(ONE << np.uint64(j & 63))
     if not is_directed:
@@ -91,26 +91,26 @@ def remove(graph: Any, i: int, j: int, is_directed: bool) -> None:
 
 
 @inlined
-def paths(graph: Any, i: int, j: int) -> Any:
+def paths(graph: Any, i: Any, j: Any) -> Any:
     """How many k there are with i → k → j."""
     leaving, entering = graph.out_degree[i], graph.in_degree[j]
     is_shorter = leaving <= entering
     total = 0
     for n in range(leaving if is_shorter else 0):
-        total += is_tie(graph, graph.out[i, n], j)
+        total += is_tie(graph, np.int64(graph.out[i, n]), j)
     for n in range(0 if is_shorter else entering):
-        total += is_tie(graph, i, graph.into[j, n])
+        total += is_tie(graph, i, np.int64(graph.into[j, n]))
     return total
 
 
 @inlined
-def common(graph: Any, i: int, j: int, is_out: bool) -> Any:
+def common(graph: Any, i: Any, j: Any, is_out: bool) -> Any:
     """How many k there are with i → k and j → k; or, if not ``is_out``, with k → i and k → j."""
     listed, degree = (graph.out, graph.out_degree) if is_out else (graph.into, graph.in_degree)
     if degree[j] < degree[i]:
         i, j = j, i
     total = 0
     for n in range(degree[i]):
-        k = listed[i, n]
+        k = np.int64(listed[i, n])
         total += is_tie(graph, j, k) if is_out else is_tie(graph, k, j)
     return total

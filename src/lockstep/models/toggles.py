@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lockstep.models.changes import change
-from lockstep.models.compiled import inlined, njit, stream, uniform
+from lockstep.models.compiled import inlined, inner, njit, stream, uniform
 from lockstep.models.ties import add, empty, is_full, is_tie, remove, widened
 
 
@@ -66,11 +66,11 @@ def is_allowed(graph: Any, i: int, j: int, rules: Any) -> Any:
     return (graph.out_degree[i] < rules.most_out) & (graph.in_degree[j] < rules.most_in)
 
 
-@njit
+@inner
 def read(x: Any, rules: Any, ties: Any, place: Any) -> Any:
     """A matrix as a graph. The ties that are free to change are listed, and ``place`` knows where."""
     nodes, is_directed = len(x), rules.is_directed
-    width = 4
+    width: Any = np.int64(4)
     for i in range(nodes):
         leaving = 0
         for j in range(nodes):
@@ -98,7 +98,7 @@ def read(x: Any, rules: Any, ties: Any, place: Any) -> Any:
     return graph, count
 
 
-@njit
+@inner
 def write(graph: Any, x: Any) -> None:
     """A graph as a matrix."""
     for i in range(len(x)):
@@ -117,7 +117,7 @@ class Chain(NamedTuple):
     total: Any
 
 
-@njit
+@inner
 def walk(at: Any, count: Any, step: Any, last: int, start: Any, theta: Any, rules: Any, terms: Any) -> Any:
     """Proposals from number ``step`` to ``last``, or to the first that finds no room for its tie; which, and the ties.
 
@@ -190,11 +190,11 @@ def count_terms(x: Any, rules: Any, terms: Any, totals: Any) -> None:
     """What the ties of each graph of ``x`` add to the statistics of the empty graph, one after the other."""
     added, nodes, is_directed = np.zeros(len(terms.codes)), x.shape[1], rules.is_directed
     for g in range(len(x)):
-        graph = empty(nodes, 4, is_directed)
+        graph = empty(nodes, np.int64(4), is_directed)
         for i in range(nodes):
             for j in range(0 if is_directed else i + 1, nodes):
                 if x[g, i, j]:
-                    change(graph, i, j, 0, is_directed, terms, added)
+                    change(graph, i, j, np.int64(0), is_directed, terms, added)
                     for t in range(len(added)):
                         totals[g, t] += added[t]
                     if is_full(graph, i, j):

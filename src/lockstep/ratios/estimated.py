@@ -8,7 +8,6 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import jax.random as jr
 import numpy as np
 
 from lockstep.core import random
@@ -76,7 +75,7 @@ class Estimated(Ratio):
         """Of an estimate of D = 0 at a typical one of some positions."""
         with double_precision():
             estimator, places = canonical(called_back(self.estimator), "estimator"), canonical(positions, "positions")
-            keys = random.split(jr.key(0), len(jax.tree.leaves(places)[0]))
+            keys = random.split(random.seeded(0), len(jax.tree.leaves(places)[0]))
             with raised_here():
                 found = np.asarray(jax.block_until_ready(_variances(estimator, places, keys)))
         return float(np.median(np.where(np.isfinite(found), found, np.inf)))

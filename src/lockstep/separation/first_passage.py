@@ -8,7 +8,6 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import jax.random as jr
 import numpy as np
 
 from lockstep.chains.starts import initial_states
@@ -83,7 +82,7 @@ def first_passage(
     replicates, limit = whole(replicates, "replicates", 2), whole(limit, "limit", 1)
     with double_precision(), Progress(replicates, "first passages", progress) as shown:
         compiled = canonical(kernel, "kernel")
-        key_start, key_run = random.split(jr.key(whole(seed, "seed", 0, MOST_SEED)))
+        key_start, key_run = random.two_keys(random.seeded(whole(seed, "seed", 0, MOST_SEED)))
         keys = jax.vmap(lambda chain: random.fold_in(key_run, chain))(jnp.arange(replicates))
         state = initial_states(compiled, initial, replicates, key_start)
         times = np.full(replicates, limit)

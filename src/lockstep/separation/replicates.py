@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
-import jax.random as jr
 import numpy as np
 
 from lockstep.core import random
@@ -87,7 +86,7 @@ def draw_replicates(
         samples = replicates * estimator.count
         batch = int(np.clip(MOST_SAMPLES // samples, 1, pairs))
         most = max(FEWEST_INFLUENCES, MOST_INFLUENCES // (4 * pairs))
-        keys = random.split(jr.key(seed), pairs)
+        keys = random.split(random.seeded(seed), pairs)
         with raised_here():
             found = jax.block_until_ready(_draw(estimator, proposal, keys, places, replicates // 2, batch, most))
         forward, reverse = (jax.tree.map(lambda leaf: np.asarray(leaf)[:, way], found) for way in (0, 1))  # noqa: B023
@@ -106,7 +105,7 @@ def draw_singles(estimator: Estimator, proposal: Proposal, positions: Position, 
     with double_precision():
         estimator, proposal = canonical(called_back(estimator), "estimator"), canonical(proposal, "proposal")
         places = canonical(positions, "positions")
-        keys = random.split(jr.key(seed), len(jax.tree.leaves(places)[0]))
+        keys = random.split(random.seeded(seed), len(jax.tree.leaves(places)[0]))
         batch = int(np.clip(MOST_SAMPLES // estimator.count, 1, len(keys)))
         with raised_here():
             found = jax.block_until_ready(_draw_once(estimator, proposal, keys, places, batch))

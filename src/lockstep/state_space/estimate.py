@@ -7,7 +7,6 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import jax.random as jr
 import numpy as np
 
 from lockstep.core import random
@@ -138,7 +137,7 @@ class ParticleEstimate(Evaluation):
     def blame(self, position: Position, noise: Any = None) -> str:
         """The likelihood estimate, with the function that made it no number, and the step."""
         made: Filter = map_boxes(lambda box: replaced(box, is_callback=False), self.filter)
-        for key in random.split(jr.key(0), TRIES) if noise is None else [noise]:
+        for key in random.split(random.seeded(0), TRIES) if noise is None else [noise]:
             full = self.opened(key)
             if made.model.is_boxed:
                 with quiet():

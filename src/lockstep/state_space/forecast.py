@@ -45,7 +45,7 @@ class Forecaster:
         shape = jax.tree.leaves(paths)[0].shape[:2]
         flat = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), positions)
         with double_precision():
-            key = random.fold_in(jr.key(whole(seed, "seed", 0)), self.end)
+            key = random.fold_in(random.seeded(whole(seed, "seed", 0)), self.end)
             if self.model.is_boxed or (self.model.observe is not None and self.model.observe.is_boxed):
                 found = self._on_host(key, flat, last, steps, inputs)
             else:

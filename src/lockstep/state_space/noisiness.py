@@ -29,7 +29,7 @@ def estimates(
     count = len(jax.tree.leaves(positions)[0])
     with double_precision():
         estimate, positions = canonical(estimate, "kernel"), canonical(positions, "positions")
-        keys = random.split(jr.key(seed), (count, replicates))
+        keys = random.split(random.seeded(seed), (count, replicates))
         if estimate.filter.model.is_boxed:
             return _on_host(estimate, positions, keys)
         found = jnp.zeros(()) if correlation is None else jnp.asarray(float(correlation))

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
-import jax.random as jr
 import numpy as np
 
+from lockstep.core import random
 from lockstep.core.adopt import adopted
 from lockstep.core.arguments import real_numbers
 from lockstep.core.flat import require_floating, size, unflatten
@@ -86,7 +86,7 @@ def diagnose(estimator: Any, proposal: Any, start: Position, mean: Array, factor
             )
         rows = widened(estimator.rows.some(ROWS).arrays)
         z = np.random.default_rng(0).normal(size=(DRAWS, len(mean)))
-        found = _looked_at(estimator, proposal, start, mean + z @ factor.T, rows, jr.key(0))
+        found = _looked_at(estimator, proposal, start, mean + z @ factor.T, rows, random.seeded(0))
         log_q, old, new, spread, log_density = (np.asarray(one) for one in found)
         log_ratio = log_q + new - old
         accepted = np.where(log_ratio < np.inf, np.exp(np.minimum(log_ratio, 0.0)), 0.0)

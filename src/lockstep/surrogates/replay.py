@@ -7,10 +7,8 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import jax.random as jr
 import numpy as np
 
-from lockstep.chains.starts import chain_keys
 from lockstep.core import flat, random
 from lockstep.core.precision import canonical, double_precision
 from lockstep.core.types import Array, Key, Position
@@ -30,7 +28,7 @@ def replayed(run: Any) -> Proposed:
     """The candidates of all updates of a run but the first of each chain, and D = log ratio - log proposal ratio."""
     with double_precision():
         kernel, positions = canonical(forgotten(run.kernel), "kernel"), canonical(run.positions, "positions")
-        keys = chain_keys(random.split(jr.key(run.seed))[1], np.arange(run.chains))
+        keys = random.fold_in(random.two_keys(random.seeded(run.seed))[1], np.arange(run.chains))
         here = jax.tree.map(lambda leaf: leaf[:, :-1], positions)
         there = jax.tree.map(lambda leaf: leaf[:, 1:], positions)
         is_accepted, log_ratio = (np.asarray(leaf)[:, 1:] for leaf in (run.info.is_accepted, run.info.log_ratio))

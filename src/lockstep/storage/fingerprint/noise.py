@@ -9,6 +9,7 @@ import jax
 import jax.random as jr
 import numpy as np
 
+from lockstep.core import random
 from lockstep.core.random import TRANSFORM
 from lockstep.host.generator import RandomKey
 
@@ -19,7 +20,7 @@ LOCKSTEP = "normal and exponential numbers of lockstep"
 
 def noise_fingerprint() -> dict[str, str]:
     """Numbers that are the same wherever the noise is: bits, which no rounding touches, and NumPy's normal draws."""
-    key = jr.key(0)
+    key = random.seeded(0)
     drawn = [jr.bits(key, (3,), "uint32"), jr.key_data(jr.split(key, 3))[-1, -1:], jr.key_data(jr.fold_in(key, 1))[-1:]]
     words = " ".join(f"{word:08x}" for word in np.concatenate(jax.device_get(drawn)).ravel().tolist())
     generator = RandomKey(np.array([1, 2], np.uint32)).generator()
