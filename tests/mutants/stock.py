@@ -1,4 +1,4 @@
-"""Faults of noise that is drawn ahead, of options of XLA, of the collector, and of updates ahead."""
+"""Faults of noise that is drawn ahead, of keys, of options of XLA, of the collector, and of updates ahead."""
 
 ONCE = "engine/test_stock.py::test_every_block_gets_its_noise_and_no_noise_is_drawn_twice"
 ELSEWHERE = "engine/test_stock.py::test_a_block_elsewhere_than_foreseen_gets_its_own_noise"
@@ -9,6 +9,7 @@ COLLECTOR = "host/test_blackbox.py::test_the_collector_looks_at_new_objects_only
 BLOCKS = "host/test_blackbox.py::test_the_collector_waits_for_the_last_of_several_blocks"
 BEHIND = "chains/test_ahead.py::test_updates_behind_a_block_are_made_before_it_ends_but_none_behind_the_run"
 UNIFORM = "core/test_random.py::test_uniform_numbers_are_those_of_jax"
+DERIVED = "core/test_random.py::test_derived_keys_are_those_of_jax"
 
 FAULTS = {
     ("engine/stock.py", ONCE): [
@@ -28,6 +29,19 @@ FAULTS = {
     ("engine/stock.py", SCOPES): [
         ("with double_precision(), jax.default_device(device)", "with jax.default_device(device)"),
         (", jax.threefry_partitionable(partitionable):", ":"),
+    ],
+    ("core/random.py", DERIVED): [
+        ("words.reshape(-1, 1, 2)", "words.reshape(-1, 2, 1)"),
+        ("counter.reshape(1, -1), ON_HOST)", "counter.reshape(1, -1) + np.uint32(1), ON_HOST)"),
+        ("(fold_in(key, 0), fold_in(key, 1)) if", "(fold_in(key, 1), fold_in(key, 0)) if"),
+        ("if _is_counted(keys) and _is_known(keys, numbers):", "if _is_known(keys, numbers):"),
+    ],
+    ("core/random.py", "core/test_random.py::test_seeds_give_the_keys_of_jax"): [
+        ("[seed >> 32,", "[0,"),
+        ('if settings.jax_default_prng_impl != "threefry2x32":', "if False:"),
+    ],
+    ("core/precision.py", "core/test_precision.py"): [
+        ("jax.device_put(np.array(array, dtype))", "jax.device_put(np.asarray(array, dtype))"),
     ],
     ("core/small_loops.py", LOOPS): [
         ("if FLAG not in given:", "if True:"),

@@ -17,9 +17,9 @@ def double_precision() -> AbstractContextManager[Any]:
     return cast(AbstractContextManager[Any], jax.enable_x64(True))
 
 
-def on_device(array: Any) -> Array:
+def on_device(array: Any, dtype: Any = None) -> Array:
     """A copy of a NumPy array as one of JAX, without the program that ``jnp.asarray`` compiles for each shape."""
-    return jax.device_put(np.array(array))  # of the copy: memory that is the user's might be used as it is
+    return jax.device_put(np.array(array, dtype))  # of the copy: memory that is the user's might be used as it is
 
 
 def canonical(tree: Any, name: str) -> Any:
@@ -46,6 +46,6 @@ def canonical(tree: Any, name: str) -> Any:
                 + " (an object with methods can be a part of a kernel if its class is decorated with @ls.part)"
                 * is_object
             )
-        return on_device(array.astype(np.float64) if array.dtype.kind == "f" else array)
+        return on_device(array, np.float64 if array.dtype.kind == "f" else array.dtype)
 
     return jax.tree_util.tree_map_with_path(convert, tree, is_leaf=is_settled)

@@ -31,18 +31,9 @@ def owned(values: Any, dtype: Any) -> np.ndarray:
     return np.array(values, dtype, order="C")
 
 
-def inner(function: F, **options: Any) -> F:
-    """Compile a loop that only compiled code calls: without the wrappers that others would call it by."""
-    compile_with: Any = numba.njit  # its stubs know of no wrappers
-    compiled: F = compile_with(
-        function, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True, **options
-    )
-    return compiled
-
-
 def inlined(function: F) -> F:
     """Compile a function into those that call it: across a call, compiled code counts who refers to an array."""
-    return inner(function, forceinline=True)
+    return numba.njit(function, nogil=True, error_model="numpy", forceinline=True)
 
 
 @njit

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from lockstep.models.compiled import inner, njit, stream, uniform
+from lockstep.models.compiled import njit, stream, uniform
 
 COLOURS = -1  # the number of the stream that colours the clusters; sweep -t uses stream t
 
 
-@inner
+@njit
 def is_connected(
     is_open: Any, start: int, end: int, without: int, first: Any, sites: Any, bonds: Any, work: Any
 ) -> Any:
@@ -99,7 +99,7 @@ def coloured(is_open: Any, colours: int, start: Any, ends: Any, sites: int) -> A
     return colour
 
 
-@inner
+@njit
 def find(root: Any, site: int) -> Any:
     """The first site of a cluster; the way to it is shortened."""
     while root[site] != site:

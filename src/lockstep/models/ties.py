@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lockstep.models.compiled import inlined, inner
+from lockstep.models.compiled import inlined, njit
 
 ONE = np.uint64(1)
 
@@ -24,7 +24,7 @@ class Ties(NamedTuple):
     in_degree: Any
 
 
-@inner
+@njit
 def empty(nodes: int, width: Any, is_directed: bool) -> Any:
     """A graph without ties, with room for ``width`` of them at every node."""
     out, out_degree = np.empty((nodes, width), np.int32), np.zeros(nodes, np.int64)
@@ -34,7 +34,7 @@ def empty(nodes: int, width: Any, is_directed: bool) -> Any:
     return Ties(np.zeros((nodes, (nodes + 63) >> 6), np.uint64), out, into, out_degree, in_degree)
 
 
-@inner
+@njit
 def widened(graph: Any, is_directed: bool) -> Any:
     """The same graph with room for twice as many ties at every node."""
     nodes, width = graph.out.shape

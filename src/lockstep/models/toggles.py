@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lockstep.models.changes import change
-from lockstep.models.compiled import inlined, inner, njit, stream, uniform
+from lockstep.models.compiled import inlined, njit, stream, uniform
 from lockstep.models.ties import add, empty, is_full, is_tie, remove, widened
 
 
@@ -66,7 +66,7 @@ def is_allowed(graph: Any, i: int, j: int, rules: Any) -> Any:
     return (graph.out_degree[i] < rules.most_out) & (graph.in_degree[j] < rules.most_in)
 
 
-@inner
+@njit
 def read(x: Any, rules: Any, ties: Any, place: Any) -> Any:
     """A matrix as a graph. The ties that are free to change are listed, and ``place`` knows where."""
     nodes, is_directed = len(x), rules.is_directed
@@ -98,7 +98,7 @@ def read(x: Any, rules: Any, ties: Any, place: Any) -> Any:
     return graph, count
 
 
-@inner
+@njit
 def write(graph: Any, x: Any) -> None:
     """A graph as a matrix."""
     for i in range(len(x)):
@@ -117,7 +117,7 @@ class Chain(NamedTuple):
     total: Any
 
 
-@inner
+@njit
 def walk(at: Any, count: Any, step: Any, last: int, start: Any, theta: Any, rules: Any, terms: Any) -> Any:
     """Proposals from number ``step`` to ``last``, or to the first that finds no room for its tie; which, and the ties.
 
