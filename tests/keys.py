@@ -113,7 +113,7 @@ def recorded():
     before = [primitive.impl for primitive in primitives]
     makers = random.split, random.fold_in
     try:
-        random.split, random.fold_in = jr.split, jr.fold_in  # the same keys, by operations that are seen here
+        random.split, random.fold_in = jr.split, fold_in  # the same keys, by operations that are seen here
         for primitive, evaluate in zip(primitives, before, strict=True):
             primitive.impl = noting(primitive, evaluate)
         MetropolisHastings.noise = noise
@@ -124,6 +124,16 @@ def recorded():
             primitive.impl = evaluate
         random.split, random.fold_in = makers
         MetropolisHastings.noise = noise_of_kernel
+
+
+def fold_in(keys, numbers):
+    """Each number into each key."""
+    fold = jr.fold_in
+    for _ in range(np.ndim(numbers)):
+        fold = jax.vmap(fold, in_axes=(None, 0))
+    for _ in range(keys.ndim):
+        fold = jax.vmap(fold, in_axes=(0, None))
+    return fold(keys, numbers)
 
 
 def words(keys) -> list[tuple[int, ...]]:

@@ -234,8 +234,8 @@ FAULTS = {
         ("prior[0] + observed[0] - slopes.mean(axis=0)", "prior[0] + observed[0] + slopes.mean(axis=0)"),
         ("prior[1] + observed[1]", "observed[1]"),
         (
-            "keys = jr.split(jr.key(seed), len(flattened))",
-            "keys = jr.split(jr.key(seed), 1)[jnp.zeros(len(flattened), int)]",
+            "keys = random.split(random.seeded(seed), len(flattened))",
+            "keys = random.split(random.seeded(seed), 1)[jnp.zeros(len(flattened), int)]",
         ),
     ],
     ("check/curvature.py", "check/test_curvature.py::test_likelihoods_that_are_curved_themselves"): [
@@ -293,7 +293,7 @@ FAULTS = {
         ("first = start + 1", "first = start"),
         ("log_ratio.ravel() - np.asarray(log_q).ravel()", "-log_ratio.ravel() - np.asarray(log_q).ravel()"),
         ("rows, first % CELL, steps", "rows, 0 * first, steps"),
-        ("random.split(jr.key(run.seed))[1]", "random.split(jr.key(run.seed))[0]"),
+        ("random.two_keys(random.seeded(run.seed))[1]", "random.two_keys(random.seeded(run.seed))[0]"),
         ("dict.fromkeys((run.warmup, 0))", "dict.fromkeys((run.warmup,))"),
     ],
     ("surrogates/replay.py", "surrogates/test_quadratic.py::test_a_normal_density_is_found_whatever_was_proposed"): [
@@ -859,7 +859,10 @@ FAULTS = {
     ("models/ties.py", "models/test_terms.py::test_changes_are_differences"): [
         ("if degree[j] < degree[i]:", "if degree[j] > degree[i]:\n        j = i"),
         ("if is_out else is_tie(graph, k, j)", "if is_out else is_tie(graph, j, k)"),
-        ("total += is_tie(graph, i, graph.into[j, n])", "total += is_tie(graph, j, graph.into[j, n])"),
+        (
+            "total += is_tie(graph, i, np.int64(graph.into[j, n]))",
+            "total += is_tie(graph, j, np.int64(graph.into[j, n]))",
+        ),
     ],
     ("models/ties.py", "models/test_constraints.py::test_a_tie_that_goes_leaves_the_lists_of_the_others"): [
         ("listed[i, place] = listed[i, degree[i]]", "listed[i, place] = listed[i, 0]"),

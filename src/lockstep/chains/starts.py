@@ -73,8 +73,6 @@ def states_at(kernel: Any, positions: Position, initial: Any, keys: Key) -> Any:
     leaves = jax.tree.leaves(positions)
     if not any(leaf.size for leaf in leaves):
         raise ValueError(f"initial is {initial!r}, which holds no number; give a position")
-    if any(is_key(leaf) for leaf in leaves):
-        raise TypeError("initial is a random key; give a position, or a function of a key that draws one")
     if isinstance(positions, Pair) and _shapes(positions.first) != _shapes(positions.second):
         raise ValueError(
             f"initial is a Pair of {shapes(positions.first)} and {shapes(positions.second)}; the positions of two "
@@ -159,7 +157,7 @@ def start_keys(key: Key, count: int, first: int = 0) -> Key:
 
 def _positions(initial: Any, chains: int, keys: Key, group: slice) -> Position:
     if isinstance(initial, Starts):
-        positions = canonical(initial.positions, "initial")
+        positions = _canonical(initial.positions)
         for leaf in jax.tree.leaves(positions):
             if leaf.ndim == 0 or leaf.shape[0] != chains:
                 raise ValueError(
@@ -170,10 +168,17 @@ def _positions(initial: Any, chains: int, keys: Key, group: slice) -> Position:
     if isinstance(initial, type):
         raise TypeError(f"initial is the class {initial.__name__}; give a position, or an instance of it")
     if callable(initial):
-        return canonical(jax.vmap(_repeatable(Function(initial, "initial")))(keys), "initial")
-    position = canonical(initial, "initial")
+        return _canonical(jax.vmap(_repeatable(Function(initial, "initial")))(keys))
+    position = _canonical(initial)
     count = group.stop - group.start
     return jax.tree.map(lambda leaf: on_device(np.broadcast_to(leaf, (count, *leaf.shape))), position)
+
+
+def _canonical(positions: Any) -> Position:
+    found = canonical(positions, "initial")
+    if any(is_key(leaf) for leaf in jax.tree.leaves(found)):
+        raise TypeError("initial is a random key; give a position, or a function of a key that draws one")
+    return found
 
 
 def _repeatable(function: Any) -> Any:

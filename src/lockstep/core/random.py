@@ -139,7 +139,8 @@ def _is_known(*arguments: Any) -> bool:
 
 def _on_host(keys: Key, counter: Any) -> np.ndarray:
     """The words of `_derived` for each of the counter and each key."""
-    words, counter = np.asarray(jr.key_data(keys)), np.asarray(counter, np.uint32)
+    with jax.ensure_compile_time_eval():  # though the function around it be traced
+        words, counter = np.asarray(jr.key_data(keys)), np.asarray(counter, np.uint32)
     shape = (*words.shape[:-1], *counter.shape)
     first, second = np.moveaxis(words.reshape(-1, 1, 2), -1, 0)
     made = _threefry(first, second, np.zeros((1, 1), np.uint32), counter.reshape(1, -1), ON_HOST)
