@@ -26,14 +26,12 @@ nb_execution_timeout = 300
 nb_merge_streams = True  # what a cell prints is one block
 nb_render_markdown_format = "myst"  # tables in what cells show
 
-# Pages run each program once on a little data, as most tests do, and are compiled nearly as quickly: with the cheap
-# ones of LLVM's optimizations, without which large noise takes tens of times as long.
+# Pages run each program once on a little data, and are compiled as most tests are.
 sys.path[:0] = [str(Path(__file__).parents[1] / "tests"), str(Path(__file__).parent / "_jupyter")]
 import compilation  # noqa: E402
 import fork  # noqa: E402
 
-CHEAP = ("--xla_backend_optimization_level=1", "--xla_llvm_disable_expensive_passes=true")
-os.environ["XLA_FLAGS"] = " ".join([*compilation.FLAGS, *CHEAP])
+compilation.choose()
 
 # A program that several pages need is compiled once. Of two processes one may read what the other has not yet written
 # to the end: it compiles for itself, and no page shows the warning.
@@ -72,14 +70,14 @@ def visit_displaymath(self, node):
 # Seconds that the longest pages take to execute.
 SECONDS = {
     "tutorial": 52,
-    "howto/state-space": 49,
-    "howto/ergm": 31,
-    "large-data": 28,
-    "exactness": 26,
+    "howto/state-space": 37,
+    "howto/ergm": 52,
+    "large-data": 26,
+    "exactness": 24,
     "howto/nile": 25,
-    "coming-from": 22,
-    "howto/simulator": 22,
-    "intractable": 21,
+    "coming-from": 25,
+    "howto/simulator": 23,
+    "intractable": 33,
     "prediction": 19,
     "theory/separation-laws": 17,
     "warmup": 16,
