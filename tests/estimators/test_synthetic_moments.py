@@ -62,18 +62,17 @@ def test_cumulants_are_those_of_von_mises_expansion(shrinkage):
 
 def test_the_covariance_is_the_unbiased_one():
     few = SAMPLES[:8]
-    value = synthetic(8)(jnp.asarray(few), 0.0, 0.0).value
+    value = jax.jit(synthetic(8))(few, 0.0, 0.0).value
     law = stats.multivariate_normal(few.mean(axis=0), np.cov(few, rowvar=False))
     np.testing.assert_allclose(value, law.logpdf(SEEN) + np.log(2 * np.pi), rtol=1e-12)
 
 
 def test_pooled_simulations_are_one_larger_set():
-    halves = jnp.asarray(SAMPLES).reshape(2, COUNT // 2, SIZE)
-    made = synthetic(COUNT // 2)
-    found = made.pooled(halves, 0.0, 0.0)
-    whole = synthetic()(jnp.asarray(SAMPLES), 0.0, 0.0)
+    halves = np.reshape(SAMPLES, (2, COUNT // 2, SIZE))
+    found = jax.jit(synthetic(COUNT // 2).pooled)(halves, 0.0, 0.0)
+    whole = jax.jit(synthetic())(SAMPLES, 0.0, 0.0)
     np.testing.assert_allclose(found.estimate, whole, rtol=1e-10)
-    slopes = jax.grad(log_density)(jnp.full(COUNT, 1 / COUNT), 0.0).reshape(2, -1)
+    slopes = np.reshape(jax.jit(jax.grad(log_density))(np.full(COUNT, 1 / COUNT), 0.0), (2, -1))
     np.testing.assert_allclose(found.linear, slopes.mean(axis=1), rtol=0.02)
 
 

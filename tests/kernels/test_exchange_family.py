@@ -81,8 +81,8 @@ def test_the_auxiliary_variable_method_is_exact():
     matrix = transition_matrix(kernel, THETAS, UNIFORM)
     with double_precision():
         ratio = canonical(kernel, "kernel").ratio
-        memory = jax.vmap(lambda t: jax.vmap(lambda u: ratio.init(u, t))(jnp.asarray(UNIFORM.values)))
-        extended = np.exp(np.asarray(memory(jnp.asarray(THETAS)))) * UNIFORM.weights
+        memory = jax.jit(jax.vmap(lambda t: jax.vmap(lambda u: ratio.init(u, t))(jnp.asarray(UNIFORM.values))))
+        extended = np.exp(np.asarray(memory(np.asarray(THETAS)))) * UNIFORM.weights
     assert np.allclose(extended.sum(axis=1) / extended.sum(), TARGET, rtol=0, atol=1e-13)
     assert stationarity_error(matrix, extended.ravel()) < TOLERANCE
 

@@ -11,7 +11,10 @@ from lockstep.models import binomial_quantile, cornish_fisher, leaps, poisson_qu
 from lockstep.models.cornish_fisher import LARGE
 from lockstep.models.factorials import log_factorial, stirling_rest_of_any
 
-binomial, poisson = jax.jit(leaps.binomial), jax.jit(leaps.poisson)  # one program for all cases of a shape
+# One program for all cases of a shape.
+binomial, poisson = jax.jit(leaps.binomial), jax.jit(leaps.poisson)
+guessed_binomial, guessed_poisson = jax.jit(binomial_quantile.guessed), jax.jit(poisson_quantile.guessed)
+settled_binomial, settled_poisson = jax.jit(binomial_quantile.settled_from), jax.jit(poisson_quantile.settled_from)
 FEW = [(763, 0.03), (763, 0.002), (20, 0.5), (20, 0.97), (1, 0.4), (10, 0.05), (3000, 0.995)]
 AROUND = [(79, 0.5), (80, 0.5), (81, 0.5), (250, 0.09), (250, 0.9), (2000, 0.0099), (2000, 0.9899), (10**6, 2.1e-5)]
 MANY = [(763, 0.3), (400, 0.5), (5000, 0.995), (5000, 0.4), (10**6, 1 - 3e-5), (10**7, 1e-5), (10**5, 0.3)]
@@ -53,7 +56,7 @@ def test_poisson_numbers_change_where_the_distribution_function_says():
     means = np.concatenate([np.full(len(around_the_cuts(law)[0]), law.mean()) for law in laws])
     with double_precision():
         assert np.array_equal(poisson(uniforms, means), expected)
-        is_doubtful = poisson_quantile.guessed(jnp.asarray(uniforms), jnp.asarray(means))[1][means >= LARGE]
+        is_doubtful = np.asarray(guessed_poisson(uniforms, means)[1])[means >= LARGE]
     assert 0.05 < np.mean(is_doubtful) < 0.6  # both ways were gone
 
 
@@ -69,7 +72,7 @@ def test_binomial_numbers_change_where_the_distribution_function_says():
     with double_precision():
         assert np.array_equal(binomial(uniforms, n, p), expected)
         is_large = n * p * (1 - p) >= LARGE
-        is_doubtful = binomial_quantile.guessed(jnp.asarray(uniforms), jnp.asarray(n), jnp.asarray(p))[1][is_large]
+        is_doubtful = np.asarray(guessed_binomial(uniforms, n, p)[1])[is_large]
     assert 0.05 < np.mean(is_doubtful) < 0.6  # both ways were gone
 
 
@@ -112,18 +115,18 @@ def test_doubt_is_rare():
     u = (np.arange(100_000) + 0.5) / 100_000
     with double_precision():
         for n, p, share in ((80.0, 0.5, 2e-4), (2e5, 1e-4, 2e-4), (763.0, 0.3, 2e-5), (1e6, 0.3, 2e-5)):
-            assert np.mean(binomial_quantile.guessed(jnp.asarray(u), n, p)[1]) <= share
+            assert np.mean(guessed_binomial(u, n, p)[1]) <= share
 
 
 def test_doubtful_quantiles_are_found_from_any_guess():
     uniforms, expected = around_the_cuts(stats.poisson(50.0))
     u, n, p, outcomes = binomial_cuts([(200, 0.3), (10**8, 3e-7), (200, 0.85)])
     with double_precision():
-        mean, is_doubtful = jnp.full(len(uniforms), 50.0), np.full(len(uniforms), True)
+        mean, is_doubtful = np.full(len(uniforms), 50.0), np.full(len(uniforms), True)
         for shift in (-6.0, 6.0):
             guess = expected + shift
-            assert np.array_equal(poisson_quantile.settled_from(uniforms, mean, guess, is_doubtful), expected)
-            found = binomial_quantile.settled_from(u, n, p, outcomes + shift, np.full(len(u), True))
+            assert np.array_equal(settled_poisson(uniforms, mean, guess, is_doubtful), expected)
+            found = settled_binomial(u, n, p, outcomes + shift, np.full(len(u), True))
             assert np.array_equal(found, outcomes)
 
 

@@ -88,15 +88,26 @@ def test_supports_of_numpyro_s_distributions(law):
     """Every draw is the value of some free numbers, and free numbers give values of the support, near its ends too."""
     with double_precision():
         prior = of_numpyro(law, "a", None)
-        for key in jr.split(jr.key(1), 3):
+
+        @jax.jit
+        def there_and_back(key):
             value = jnp.asarray(law.sample(key), float)
             free = prior.support.inverse(value)
+            return value, free, prior.support(free)[0], prior(value), law.log_prob(value)
+
+        @jax.jit
+        def elsewhere(key, scale):
+            found, log_jacobian = prior.support(scale * jr.normal(key, prior.support.free_shape))
+            return law.support(found), log_jacobian
+
+        for key in jr.split(jr.key(1), 3):
+            value, free, again, ours, theirs = there_and_back(key)
             assert free.shape == prior.support.free_shape and np.all(np.isfinite(free))
-            np.testing.assert_allclose(prior.support(free)[0], value, rtol=1e-6, atol=1e-6)
-            np.testing.assert_allclose(prior(value), np.sum(law.log_prob(value)), rtol=1e-12)
+            np.testing.assert_allclose(again, value, rtol=1e-6, atol=1e-6)
+            np.testing.assert_allclose(ours, np.sum(theirs), rtol=1e-12)
             for scale in (1.0, -1.0, 8.0, -8.0):
-                found, log_jacobian = prior.support(scale * jr.normal(key, free.shape))
-                assert np.all(law.support(found)) and np.isfinite(log_jacobian)
+                is_inside, log_jacobian = elsewhere(key, scale)
+                assert np.all(is_inside) and np.isfinite(log_jacobian)
 
 
 # --- the prior inside of ratios and estimators ------------------------------------------------------------------------
