@@ -124,6 +124,7 @@ def seeded(seed: int) -> Key:
     settings: Any = jax.config
     if settings.jax_default_prng_impl != "threefry2x32":
         return jr.key(seed)
+    seed = int(seed)  # of NumPy, it might have too few bits
     words: Any = np.array([seed >> 32, seed & 0xFFFFFFFF], np.uint32)
     return jr.wrap_key_data(words, impl="threefry2x32")
 
