@@ -53,6 +53,12 @@ def line(result: Result) -> tuple[str, ...]:
     )
 
 
+def short(result: Result) -> str:
+    """A line while others are measured."""
+    *_, ratio, target, verdict = line(result)
+    return f"{ratio}, {target}: {verdict}" if target else ratio
+
+
 def target(row: Row) -> str:
     if row.at_most_more is not None:
         return f"≤ {duration(row.at_most_more)} more"
@@ -96,7 +102,7 @@ def as_dict(result: Result, where: dict[str, Any]) -> dict[str, Any]:
     row, (low, high) = result.row, result.spread
     return {
         "line": line(result),
-        "machine": where,
+        "machine": {**where, "repeats": len(result.ours)},
         "name": row.name,
         "measures": row.measures,
         "peer": result.peer_name,
