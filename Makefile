@@ -9,7 +9,7 @@ UV ?= $(firstword $(wildcard $(BIN)/uv) uv)
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help run test study faults bench lint docs lock clean
+.PHONY: help run test slow study faults bench lint docs lock clean
 
 help: ## Show the targets.
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-6s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,10 +28,17 @@ $(STAMP): requirements.lock pyproject.toml
 run: $(STAMP) ## Reproduce the paper's figures and numbers into results/ (about a minute).
 	$(BIN)/lockstep paper
 
-test: lint ## Check the code, then run the tests (without the slow studies).
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not study and not optimized"
-	LOCKSTEP_TEST_COMPILATION=users $(BIN)/python -m pytest -n 2 --dist worksteal -m "optimized and not study" \
-		$$(grep -rl optimized tests --include="test_*.py")
+# The others are run quickly compiled; those with the marker optimized as users' programs are.
+PYTEST := $(BIN)/python -m pytest -n 2 --dist worksteal
+AS_USERS := LOCKSTEP_TEST_COMPILATION=users $(PYTEST) $$(grep -rl optimized tests --include="test_*.py")
+
+test: lint ## Check the code, then run the tests (without the slow ones and the studies).
+	$(PYTEST) -m "not slow and not study and not optimized"
+	$(AS_USERS) -m "optimized and not slow and not study"
+
+slow: $(STAMP) ## Run the slow tests, which others stand for in `make test`.
+	$(PYTEST) -m "slow and not study and not optimized"
+	$(AS_USERS) -m "optimized and slow and not study"
 
 study: $(STAMP) ## Run the slow studies; the paper's at full precision goes to results/full.
 	LOCKSTEP_TEST_COMPILATION=users $(BIN)/python -m pytest -n 2 --dist loadgroup -rfEP -m study --ignore tests/test_mutants.py

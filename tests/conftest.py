@@ -2,6 +2,7 @@
 
 import gc
 import signal
+from pathlib import Path
 
 import compilation
 import pytest
@@ -9,6 +10,25 @@ import pytest
 # Before any test imports JAX.
 compilation.choose()
 COMPILED = compilation.share()
+
+
+SLOW = Path(__file__).with_name("slow.txt")
+
+
+@pytest.hookimpl(tryfirst=True)  # before tests are chosen by their markers
+def pytest_collection_modifyitems(config, items):
+    """Tests that ``slow.txt`` names, with all their parameters or with some, have the marker ``slow``."""
+    slow = set(SLOW.read_text(encoding="utf-8").splitlines())
+    found = set()
+    for item in items:
+        names = {item.nodeid, item.nodeid.partition("[")[0]} & slow
+        found |= names
+        if names:
+            item.add_marker(pytest.mark.slow)
+    files = {item.nodeid.partition("::")[0] for item in items}
+    gone = {name for name in slow - found if name.partition("::")[0] in files}
+    if gone and not any("::" in argument for argument in config.args):
+        raise pytest.UsageError(f"{SLOW.name} names what is no test: {sorted(gone)}")
 
 
 def pytest_unconfigure():

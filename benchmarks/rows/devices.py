@@ -1,26 +1,14 @@
 """Compiled chains over two devices, the cores of a machine, against one; in a process of its own that has two."""
 
-import multiprocessing
 import time
-from concurrent.futures import ProcessPoolExecutor
-from functools import cache
 
-import jax
 import numpy as np
 
 import lockstep as ls
+from benchmarks import two_devices
 from benchmarks.harness import Builder, Row, Task
 from benchmarks.rows.durable import regression
 from benchmarks.rows.lagged import log_density
-
-
-def take_two() -> None:
-    jax.config.update("jax_num_cpu_devices", 2)
-
-
-@cache
-def worker() -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), initializer=take_two)
 
 
 def mixture() -> ls.MetropolisHastings:
@@ -41,7 +29,7 @@ def seconds(name: str, chains: int, draws: int, devices: int) -> float:
 def sampled(name: str, chains: int, devices: int) -> Builder:
     def build(updates: int) -> Task:
         def measure() -> float:
-            return worker().submit(seconds, name, chains, updates // chains, devices).result()
+            return two_devices.elsewhere().submit(seconds, name, chains, updates // chains, devices).result()
 
         return Task(f"{devices} device{'s' * (devices > 1)}", updates // chains * chains, measure)
 
