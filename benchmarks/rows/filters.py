@@ -1,5 +1,6 @@
 """Particle filters: stochastic volatility, T = 200 with 200 particles, and binomial leaps of an epidemic."""
 
+import contextlib
 import functools
 import math
 from importlib.util import find_spec
@@ -119,8 +120,7 @@ def with_cuthbert(filters: int) -> Task:
     from cuthbert.smc import particle_filter
     from cuthbertlib.resampling import systematic
 
-    jax.config.update("jax_enable_x64", True)  # it resamples on the host, in threads that know no scope of precision
-    with double_precision():
+    with doubles_everywhere():
         data = jnp.asarray(returns())
         built = particle_filter.build_filter(
             init_sample=lambda key: MEAN + SPREAD / jnp.sqrt(1 - PERSISTENCE**2) * jr.normal(key),
@@ -139,10 +139,21 @@ def with_cuthbert(filters: int) -> Task:
         jax.block_until_ready(one(keys[0]))
 
         def run():
-            with double_precision():
-                return [one(key) for key in keys]
+            with doubles_everywhere():
+                return jax.block_until_ready([one(key) for key in keys])
 
     return timed("cuthbert", filters, run)
+
+
+@contextlib.contextmanager
+def doubles_everywhere():
+    """Double precision in other threads too, which know no scopes: there it resamples, on the host."""
+    before = jax.config.jax_enable_x64
+    jax.config.update("jax_enable_x64", True)
+    try:
+        yield
+    finally:
+        jax.config.update("jax_enable_x64", before)
 
 
 # --- effective draws of particle marginal Metropolis–Hastings ---------------------------------------------------------

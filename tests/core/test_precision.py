@@ -34,3 +34,17 @@ def test_numbers_become_doubles_without_a_program(caplog):
         "d": np.bool_,
     }
     assert not any(leaf.weak_type for leaf in taken.values())
+
+
+def test_arrays_of_jax_are_not_copied_unless_they_must_be():
+    """Data may be large, and a kernel is made canonical with each run of it."""
+    with double_precision():
+        here = jax.devices()[0]
+        fits = {"x": jax.numpy.ones(3), "n": jax.numpy.arange(3)}
+        other = {"weak": jax.numpy.asarray(2.5), "single": jax.numpy.ones(3, np.float32)}
+        bound = jax.device_put(np.ones(3), here)
+        assert other["weak"].weak_type and bound.committed
+        taken = canonical({**fits, **other, "bound": bound}, "kernel")
+    assert all(taken[name] is leaf for name, leaf in fits.items())
+    assert taken["weak"].dtype == taken["single"].dtype == np.float64 and not taken["weak"].weak_type
+    assert not taken["bound"].committed  # which would not go to several devices

@@ -25,7 +25,7 @@ def on_device(array: Any, dtype: Any = None) -> Array:
 def canonical(tree: Any, name: str) -> Any:
     """Leaves as strongly typed JAX arrays, floats in double precision, so that equal settings compile once.
 
-    What is `Settled` (the rows of large data) stays as it is.
+    What is `Settled` (the rows of large data) stays as it is, and so do arrays of JAX that are such ones already.
     """
 
     def is_settled(node: Any) -> bool:
@@ -46,6 +46,12 @@ def canonical(tree: Any, name: str) -> Any:
                 + " (an object with methods can be a part of a kernel if its class is decorated with @ls.part)"
                 * is_object
             )
-        return on_device(array, np.float64 if array.dtype.kind == "f" else array.dtype)
+        dtype = np.dtype(np.float64) if array.dtype.kind == "f" else array.dtype
+        return leaf if _is_free(leaf, dtype) else on_device(array, dtype)
 
     return jax.tree_util.tree_map_with_path(convert, tree, is_leaf=is_settled)
+
+
+def _is_free(leaf: Any, dtype: Any) -> bool:
+    """Whether it is an array of JAX that can serve as it is, on whatever device: data may be large."""
+    return isinstance(leaf, jax.Array) and leaf.dtype == dtype and not leaf.weak_type and not leaf.committed

@@ -45,6 +45,13 @@ class Stock:
         if self._thread is not None:
             self._thread.shutdown(wait=False, cancel_futures=True)
 
+    def is_begun(self, block: Block) -> bool:
+        """Whether a thread draws the noise of the first block of a run, which it then begins to do."""
+        is_first = self._is_ahead and self._present[0] < 0
+        if is_first and self._next is None:
+            self._begin(block.start // CELL)
+        return is_first
+
     def of(self, block: Block) -> Any:
         """The noise of a block, and behind its back that of the one after it."""
         first, following = block.start // CELL, block.start + block.steps

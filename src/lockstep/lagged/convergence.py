@@ -8,7 +8,6 @@ from os import PathLike
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import betaincinv, ndtri
 
 from lockstep.core.adopt import adopted
 from lockstep.core.arguments import MOST_SEED, flag, path_of, whole
@@ -106,6 +105,8 @@ class Convergence:
 
         Counts of pairs that are apart are few: where none of n is, one of the next n/3 may be (the rule of three).
         """
+        from scipy.special import betaincinv, ndtri
+
         if self.unmet:
             nothing = np.full(values.shape[:-1], np.nan)
             return Bound(nothing, nothing, nothing)

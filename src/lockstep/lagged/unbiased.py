@@ -10,7 +10,6 @@ from typing import Any
 
 import jax
 import numpy as np
-from scipy.special import stdtrit
 
 from lockstep.core.arguments import whole
 from lockstep.coupling.names import named_arrays
@@ -82,6 +81,8 @@ class Unbiased:
 
     def interval(self, level: float = 0.95) -> tuple[Any, Any]:
         """The ends of a confidence interval, each shaped as the function's value."""
+        from scipy.special import stdtrit
+
         if not 0 < level < 1:
             raise ValueError(f"level is {level!r}; it must be above 0 and below 1")
         times = stdtrit(self.pairs - 1, (1 + level) / 2)

@@ -17,7 +17,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial import hermite_e
-from scipy.special import ndtri
 
 DEGREE = 5
 FOLDS = 8
@@ -68,6 +67,8 @@ def calibrated(linear: np.ndarray, shape: Shape) -> np.ndarray:
 
 def coefficients(e: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """The cⱼ of a weighted sample: order statistics regressed on Hermite polynomials of their normal scores."""
+    from scipy.special import ndtri
+
     order = np.argsort(e, axis=None)
     w = weights.ravel()[order]
     z = ndtri(np.cumsum(w) - w / 2)

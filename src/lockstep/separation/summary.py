@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from scipy.special import gammaincinv
 
 from lockstep.core.arguments import require_run
 from lockstep.core.kernel import Kernel
@@ -243,6 +242,8 @@ def _inverse(mean: float, error: float) -> tuple[float, float]:
 
 def _poisson_interval(count: int, updates: int) -> tuple[float, float]:
     """Updates a mark, from an exact interval for the mean of a Poisson count."""
+    from scipy.special import gammaincinv
+
     tail = (1 - LEVEL) / 2
     most = gammaincinv(count + 1, 1 - tail)
     least = gammaincinv(count, tail) if count else 0.0

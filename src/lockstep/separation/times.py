@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.special import chdtrc
 
 GROUPS = 50
 BINS = 10
@@ -50,6 +49,8 @@ def geometric_p_value(times: np.ndarray) -> float:
 
     The classes are made equally likely, as far as whole numbers allow.
     """
+    from scipy.special import chdtrc
+
     if len(times) < 5 * BINS or times.max() == 1:
         return float("nan")
     log_longer = np.log1p(-1 / times.mean())  # P(T > t) = exp(t log_longer)
