@@ -13,6 +13,11 @@ import lockstep as ls
 from lockstep.storage.errors import StorageError
 
 
+def read(path):
+    """What a file says, to the last digit: some versions of pandas make numbers of texts in a hurry."""
+    return pandas.read_csv(path, comment="#", dtype=str).astype(float)
+
+
 def made(positions, thin=1, shape=(2, 50)):
     """A run of given draws, so that nothing is compiled."""
     rng = np.random.default_rng(1)
@@ -89,7 +94,7 @@ def test_csv_is_in_the_layout_of_cmdstan_and_read_back_equal(run, tmp_path):
         matrix = [f"matrix[{i},{j}]" for j in (1, 2, 3) for i in (1, 2)]
         assert set(variables) == {"wild", *matrix, "flag", "count[1]"}
         assert [name for name in variables if name.startswith("matrix")] == matrix and header[0] == "accept_stat__"
-        frame = pandas.read_csv(path, comment="#", float_precision="round_trip")
+        frame = read(path)
         np.testing.assert_array_equal(frame["wild"], run.positions["wild"][chain])
         np.testing.assert_array_equal(frame["matrix.2.3"], run.positions["matrix"][chain, :, 1, 2])
         np.testing.assert_array_equal(frame["count.1"], run.positions["count"][chain, :, 0])
@@ -155,7 +160,7 @@ def test_names_that_csv_cannot_hold_are_refused(tmp_path, name):
 
 def test_one_position_and_one_draw_can_be_written(tmp_path):
     one = made(np.zeros((1, 1, 2)), shape=(1, 1))
-    frame = pandas.read_csv(one.to_csv(tmp_path / "d")[0], comment="#", float_precision="round_trip")
+    frame = read(one.to_csv(tmp_path / "d")[0])
     assert list(frame.columns) == ["accept_stat__", "position.1", "position.2"] and len(frame) == 1
 
 

@@ -35,7 +35,8 @@ kernel = ls.naive(ls.estimators.mean(sample, 4, draw), ls.RandomWalk(1.0))
 ls.sample(kernel, np.zeros(2), draws=1000, progress=False)
 first = len(compiled), len(traced)
 ls.sample(kernel, np.ones(2), draws=1000, seed=1, progress=False)
-large = [name for name in ("scipy", "xarray", "arviz_base", "arviz_stats", "matplotlib", "numba") if name in sys.modules]
+heavy = ("scipy", "xarray", "arviz_base", "arviz_stats", "matplotlib", "numba")
+large = [name for name in heavy if name in sys.modules]
 print(json.dumps({"large": large, "first": first, "second": [len(compiled), len(traced)], "names": compiled}))
 """
 
