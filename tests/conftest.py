@@ -27,7 +27,8 @@ def pytest_collection_modifyitems(config, items):
             item.add_marker(pytest.mark.slow)
     files = {item.nodeid.partition("::")[0] for item in items}
     gone = {name for name in slow - found if name.partition("::")[0] in files}
-    if gone and not any("::" in argument for argument in config.args):
+    is_partial = config.getoption("lf", False) or any("::" in argument for argument in config.args)
+    if gone and not is_partial:
         raise pytest.UsageError(f"{SLOW.name} names what is no test: {sorted(gone)}")
 
 
