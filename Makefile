@@ -40,8 +40,12 @@ slow: $(STAMP) ## Run the slow tests, which others stand for in `make test`.
 	$(PYTEST) -m "slow and not study and not optimized"
 	$(AS_USERS) -m "optimized and slow and not study"
 
+STUDY := --dist loadgroup -rfEP --ignore tests/test_mutants.py
 study: $(STAMP) ## Run the slow studies; the paper's at full precision goes to results/full.
-	LOCKSTEP_TEST_COMPILATION=users $(BIN)/python -m pytest -n 2 --dist loadgroup -rfEP -m study --ignore tests/test_mutants.py
+	@failed=0; set -x; \
+	$(PYTEST) $(STUDY) -m "study and not optimized" || failed=1; \
+	$(AS_USERS) $(STUDY) -m "study and optimized" || failed=1; \
+	exit $$failed
 
 faults: $(STAMP) ## Put faults into the code, one by one, and see that tests fail.
 	$(BIN)/python -m pytest -n 2 --dist worksteal -rfE -m study tests/test_mutants.py

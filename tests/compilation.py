@@ -11,8 +11,8 @@ depends on the size of a program whether a product and a sum become one operatio
 instructions that will do have no such operation, and the noise of an update is the same bits in every program, as it
 is in those of users.
 
-Both are read once, when JAX is imported, so a session has one way: tests with the marker ``optimized`` run in a
-session of their own, compiled as the programs of users are, and so do the studies (see the Makefile). Programs that a
+Both are read once, when JAX is imported, so a session has one way: tests and studies with the marker ``optimized`` run
+in sessions of their own, compiled as the programs of users are (see the Makefile). Programs that a
 test starts inherit the way of the session.
 
 What one process of a session has compiled, the others load: the first makes a directory for that (`share`), which is

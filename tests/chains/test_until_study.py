@@ -8,6 +8,8 @@ from arviz_stats.base import array_stats
 import lockstep as ls
 from lockstep.chains.until import Look
 
+pytestmark = [pytest.mark.study, pytest.mark.optimized]  # which takes long: compiled as users' programs are
+
 RUNS, CHAINS, DRAWS = 1000, 4, 4096
 
 
@@ -15,7 +17,6 @@ def log_normal(theta):
     return -0.5 * jnp.sum(theta**2)
 
 
-@pytest.mark.study
 @pytest.mark.parametrize("share", [0.05, 0.1])
 def test_means_at_the_stopping_time_are_unbiased_and_covered(share):
     """1,000 runs of a normal target; each group of four chains is a run of its own, and is judged by itself."""

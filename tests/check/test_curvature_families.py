@@ -25,7 +25,8 @@ from lockstep.check.batches import mean_is_zero
 from lockstep.check.curvature import _entries, _posterior
 from lockstep.core.precision import double_precision
 
-pytestmark = pytest.mark.study
+pytestmark = [pytest.mark.study, pytest.mark.optimized]  # which takes long: compiled as users' programs are
+
 
 SIMULATIONS = 5
 LONG = 1_200  # toggles: ten cycles

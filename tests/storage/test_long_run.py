@@ -11,6 +11,8 @@ from durable_models import log_density
 import lockstep as ls
 from lockstep.storage.status import status
 
+pytestmark = [pytest.mark.study, pytest.mark.optimized]  # which takes long: compiled as users' programs are
+
 UPDATES, CHAINS, THIN = 10**8, 16, 1000
 
 
@@ -20,7 +22,6 @@ def resident():
         return int(file.read().split()[1]) * resource.getpagesize() / 2**20
 
 
-@pytest.mark.study
 def test_memory_stays_flat(tmp_path):
     kernel = ls.standard(log_density, ls.RandomWalk(1.0))
     seen, stop = [], threading.Event()

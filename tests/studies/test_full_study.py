@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 from field_book import written
 
+pytestmark = [pytest.mark.study, pytest.mark.optimized]  # which takes long: compiled as users' programs are
+
 DIRECTORY = Path(__file__).parents[2] / "results" / "full"
 
 
-@pytest.mark.study
 def test_every_number_of_the_full_study_agrees_with_its_reference(field_book):
     program = "from lockstep.cli import main; main()"
     subprocess.run([sys.executable, "-c", program, "paper", "--full", "--out", str(DIRECTORY)], check=True)

@@ -18,6 +18,8 @@ from numpyro.infer import MCMC, NUTS
 
 import lockstep as ls
 
+pytestmark = [pytest.mark.study, pytest.mark.optimized]  # which takes long: compiled as users' programs are
+
 N, DIMENSION = 10**5, 5
 REFERENCE = 10_000  # draws: fewer would not know standard deviations to 3 %
 TRUTH = np.array([0.5, -0.4, 0.3, 0.0, 0.2])
@@ -85,7 +87,6 @@ def require_agreement(positions, reference):
         assert ours.std() / theirs.std() == pytest.approx(1, abs=0.03), i
 
 
-@pytest.mark.study
 def test_subsampled_posteriors_agree_with_nuts(problem):
     _, log_likelihood, data, reference = problem
     run = ls.sample(ls.subsampled(log_prior, log_likelihood, data), np.zeros(DIMENSION), draws=10_000, chains=4)
@@ -93,7 +94,6 @@ def test_subsampled_posteriors_agree_with_nuts(problem):
     require_agreement(run.positions, reference)
 
 
-@pytest.mark.study
 def test_an_adapted_walk_on_subsamples_agrees_with_nuts(problem):
     _, log_likelihood, data, reference = problem
     estimator = ls.estimators.subsample(log_prior, log_likelihood, data, 100)
@@ -102,7 +102,6 @@ def test_an_adapted_walk_on_subsamples_agrees_with_nuts(problem):
     require_agreement(run.positions, reference)
 
 
-@pytest.mark.study
 def test_tunamh_agrees_with_nuts(problem):
     name, log_likelihood, data, reference = problem
     if name != "logistic":
@@ -124,7 +123,6 @@ def moments_by_quadrature(log_density, *axes):
     return mean, np.sqrt(weights @ (grid - mean) ** 2)
 
 
-@pytest.mark.study
 @pytest.mark.parametrize("count", [None, 100])
 def test_a_skewed_posterior_of_few_rows(count):
     """N = 200, five successes: the posterior of the intercept is skewed."""
@@ -153,7 +151,6 @@ def two_places(theta, row):
     return jnp.logaddexp(-0.5 * (row - theta[0]) ** 2, -0.5 * (row + theta[0]) ** 2)
 
 
-@pytest.mark.study
 def test_a_posterior_with_two_modes():
     """By the one-line kernel, which finds both; and by subsamples of half the rows without a control."""
     generator = np.random.default_rng(0)
@@ -202,7 +199,6 @@ LIMITED = """
 """
 
 
-@pytest.mark.study
 def test_data_larger_than_memory(tmp_path):
     """2 GB of rows under a limit of 0.7 GB: from disk they run, loaded they do not."""
     generator = np.random.default_rng(0)
