@@ -18,6 +18,7 @@ from lockstep.kernels.metropolis_hastings import MetropolisHastings
 
 DRAW, MAKERS = "random_bits", ("random_split", "random_fold_in")
 WORDS = "random_unwrap"  # a draw where `lockstep.core.random` takes the words of a key
+DRAWERS = {random._words.__code__, random._counted.__code__}
 # What is drawn, by the function that is running.
 ROLES = {"fitted": "fit", "_positions": "start", "init": "memory", "noise": "update", "move": "update"}
 
@@ -84,7 +85,7 @@ def recorded():
             if primitive.name == DRAW:
                 current[-1].drawn.extend((key, role()) for key in words(keys))
             elif primitive.name == WORDS:
-                if any(frame.f_code is random._words.__code__ for frame in frames()):
+                if any(frame.f_code in DRAWERS for frame in frames()):
                     current[-1].drawn.extend((key, role()) for key in rows(result))
             else:
                 parents, children = words(keys), words(result)

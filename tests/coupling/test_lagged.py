@@ -24,12 +24,13 @@ from lockstep.ratios.carried import Correlated
 TOLERANCE = 1e-14
 QUICK = {"penalty", "universal", "exchange", "pseudo-marginal"}
 SIMPLE = [case for case in CASES if case.is_exact and case.name not in ("cycle", "mixture")]
+LONG = {"particle marginal": [pytest.mark.study, pytest.mark.optimized]}  # compiled as users' programs are
 ALL = [
     pytest.param(
         case,
         name,
         id=f"{case.name}, {name}",
-        marks=() if case.name in QUICK and name == "hastings" else pytest.mark.study,
+        marks=() if case.name in QUICK and name == "hastings" else LONG.get(case.name, pytest.mark.study),
     )
     for case in SIMPLE
     for name in PROPOSALS

@@ -213,6 +213,7 @@ def test_the_rule_takes_off_what_each_side_adds():
 
 
 @pytest.mark.study
+@pytest.mark.optimized
 @pytest.mark.parametrize("name", ["normal", "Weibull"])
 def test_corrected_moves_at_most_half_as_much_as_plug_in(name):
     task = TASKS[name]

@@ -456,7 +456,7 @@ def test_predictions_of_black_boxes_are_those_of_compiled_functions(kind):
     runs = []
     for box in (ls.blackbox, lambda function: function):
         noisy = KINDS[kind](box)
-        runs.append(ls.sample(ls.naive(noisy, WALK), np.zeros(2), draws=500, chains=2, seed=1))
+        runs.append(ls.sample(ls.naive(noisy, WALK), np.zeros(2), draws=2000, chains=2, seed=1))
     found, expected = (ls.separation.predict(run, calls=800) for run in runs)
     assert np.isfinite(expected.rho)
     assert found.rho == pytest.approx(expected.rho, rel=1e-3)

@@ -296,6 +296,7 @@ def test_the_prior_on_numpy_is_that_of_compiled_code():
 
 
 @pytest.mark.study
+@pytest.mark.optimized
 def test_chains_from_one_point_come_to_the_prior():
     """Starts that are draws cannot show this: chains from one point, run until they have forgotten it."""
     start = {name: law.draw(np.random.default_rng(5), 1)[0] for name, law in HALF.items()}

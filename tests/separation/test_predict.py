@@ -49,7 +49,14 @@ def check(target, proposal, family, m, sigma, tolerance):
         positions = np.asarray(jax.jit(jax.vmap(draw))(jr.split(jr.key(9), PAIRS)))
     exact = noise_laws.exact_rho(family, m, log_density, proposal, positions, sigma)
     for rule, rho in exact.items():
-        assert predicted[rule].rho == pytest.approx(rho, rel=tolerance), (rule, predicted)
+        found = predicted[rule]
+        # A rule that is nearer to the exact one than can be told from so few estimates has a bound, which holds.
+        is_right = (
+            rho * (1 + tolerance) >= found.at_least
+            if found.at_least
+            else found.rho == pytest.approx(rho, rel=tolerance)
+        )
+        assert is_right, (rule, rho, found)
 
 
 @pytest.mark.study  # of which the suite has the paper's example, and some of the zoo
@@ -63,6 +70,7 @@ def check(target, proposal, family, m, sigma, tolerance):
     ],
 )
 @pytest.mark.filterwarnings(r"ignore:chain \d+ stood in one state")  # of eight samples, where they are too few
+@pytest.mark.filterwarnings("ignore:separation is not predicted. .* decides as an exact chain does")
 def test_predicted_return_times_everywhere(target, index, family, m, sigma, tolerance):
     check(target, PROPOSALS[target][index], family, m, sigma, tolerance)
 

@@ -81,6 +81,7 @@ def test_correlated_noise_gives_correlated_estimates():
 
 
 @pytest.mark.study
+@pytest.mark.optimized
 def test_correlated_noise_in_a_long_series():
     made = require_filter(model(), series(np.resize(DATA, 1000)), 50, "systematic", 1.0, True)
     correlated, independent = spreads_of_ratio(made, (0.99, 0.0), 400)
@@ -122,6 +123,7 @@ KERNELS = {
 
 
 @pytest.mark.study
+@pytest.mark.optimized
 @pytest.mark.parametrize("kind", KERNELS)
 def test_posterior_is_that_of_kalman(kind):
     run = ls.sample(KERNELS[kind](), THETA, draws=4_000, chains=8, seed=5, warmup=500)
