@@ -27,8 +27,8 @@ FAULTS = {
         ("drawn is not None and drawn[0] == cell", "drawn is not None"),
     ],
     ("engine/stock.py", SCOPES): [
-        ("with double_precision(), jax.default_device(device)", "with jax.default_device(device)"),
-        (", jax.threefry_partitionable(partitionable):", ":"),
+        ("                double_precision(),\n", ""),
+        ("                jax.threefry_partitionable(partitionable),\n", ""),
     ],
     ("core/random.py", DERIVED): [
         ("words.reshape(-1, 1, 2)", "words.reshape(-1, 2, 1)"),

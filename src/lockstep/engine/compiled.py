@@ -68,7 +68,7 @@ class CompiledEngine(Engine):
         if gathering is not None and gathering.info is None:
             gathering = gathering._replace(info=self.no_info(kernel, chain_keys, state))
         with raised_here():
-            if stock is not None and stock.is_begun(block):
+            if stock is not None and stock.begin(block):
                 # The thread compiles what draws, this one what moves.
                 shapes = _traced_noise(kernel, chain_keys, state, cells).out_info
                 _advance.lower(kernel, state, shapes, block, gathering, cells=cells).compile()

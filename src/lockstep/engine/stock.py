@@ -45,10 +45,10 @@ class Stock:
         if self._thread is not None:
             self._thread.shutdown(wait=False, cancel_futures=True)
 
-    def is_begun(self, block: Block) -> bool:
-        """Whether a thread draws the noise of the first block of a run, which it then begins to do."""
+    def begin(self, block: Block) -> bool:
+        """Have the thread draw the noise of the first block of a run; whether it does."""
         is_first = self._is_ahead and self._present[0] < 0
-        if is_first and self._next is None:
+        if is_first:
             self._begin(block.start // CELL)
         return is_first
 
@@ -73,9 +73,15 @@ class Stock:
         # Threads do not inherit the scopes of JAX in which a run was started.
         settings: Any = jax.config
         device, partitionable = settings.jax_default_device, settings.jax_threefry_partitionable
+        is_uncompiled = settings.jax_disable_jit
 
         def drawn() -> Any:
-            with double_precision(), jax.default_device(device), jax.threefry_partitionable(partitionable):
+            with (
+                double_precision(),
+                jax.default_device(device),
+                jax.threefry_partitionable(partitionable),
+                jax.disable_jit(is_uncompiled),
+            ):
                 return self._draw(cell)
 
         self._next = cell, self._thread.submit(drawn)
