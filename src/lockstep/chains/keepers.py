@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Protocol
 
 import jax
@@ -15,6 +17,7 @@ from lockstep.storage.point import Point
 from lockstep.storage.segments import Segment, read_output
 
 SMALL = 1024  # draws of each chain for which there is room at first, where not all may come
+LARGE = 2**19  # bytes of a block that are copied in a thread: memory that is new takes longer to fill than to compute
 
 
 class Keeper(Protocol):
@@ -38,6 +41,7 @@ class Collector:
         self.room = min(draws, SMALL) if is_open else draws
         self.output: Output | None = None
         self.totals = Totals()
+        self._copying: Future[None] | None = None
 
     def add(self, output: Output) -> None:
         """Put draws in their place, as far as they are wanted."""
@@ -46,17 +50,37 @@ class Collector:
             self.room = min(self.draws, 2 * self.room)
         if self.output is None or jax.tree.leaves(self.output)[0].shape[1] < self.room:
             self.output = self._enlarged(output)
-        for target, leaf in zip(jax.tree.leaves(self.output), jax.tree.leaves(output), strict=True):
-            target[:, self.filled : self.filled + count] = leaf[:, :count]
+        places = [leaf[:, self.filled : self.filled + count] for leaf in jax.tree.leaves(self.output)]
+        self._copy(places, [leaf[:, :count] for leaf in jax.tree.leaves(output)])
         self.filled += count
+
+    def _copy(self, places: list[np.ndarray], leaves: list[np.ndarray]) -> None:
+        """Copy arrays to their places: large ones in a thread, while the next block is computed."""
+
+        def copy() -> None:
+            for place, leaf in zip(places, leaves, strict=True):
+                np.copyto(place, leaf)
+
+        self._settle()
+        if sum(leaf.nbytes for leaf in leaves) < LARGE:
+            copy()
+        else:
+            self._copying = _copier().submit(copy)
+
+    def _settle(self) -> None:
+        """Wait until all draws are in their places."""
+        if self._copying is not None:
+            self._copying.result()
+            self._copying = None
 
     def _enlarged(self, like: Output) -> Output:
         """Arrays with the room that there is to be, which hold what was gathered.
 
-        In memory draws come before chains, as they do in a block: to put them in their place is to copy them.
+        In memory their axes lie as those of a block do: to put draws in their place is to copy them.
         """
-        shape = (self.room, self.chains)
-        larger = jax.tree.map(lambda leaf: np.swapaxes(np.zeros((*shape, *leaf.shape[2:]), leaf.dtype), 0, 1), like)
+        shape = (self.chains, self.room)
+        larger = jax.tree.map(lambda leaf: _empty_like(leaf, (*shape, *leaf.shape[2:])), like)
+        self._settle()
         if self.output is not None:
             for target, leaf in zip(jax.tree.leaves(larger), jax.tree.leaves(self.output), strict=True):
                 target[:, : self.filled] = leaf[:, : self.filled]
@@ -79,13 +103,26 @@ class Collector:
     def positions(self, draws: int) -> Any:
         """The first positions of each chain."""
         assert self.output is not None and draws <= self.filled
+        self._settle()
         return jax.tree.map(lambda leaf: leaf[:, :draws], self.output.positions)
 
     def taken(self, like: Any) -> Output | None:
         """What was gathered, with positions in the structure of a state's."""
         if self.output is None or not self.filled:
             return None
+        self._settle()
         positions, info = jax.tree.map(lambda leaf: leaf[:, : self.filled], self.output)
         if isinstance(positions, Pair) and not isinstance(like, Pair):
             like = Pair(like, like)  # coupled chains that began at one position
         return Output(jax.tree.unflatten(jax.tree.structure(like), jax.tree.leaves(positions)), info)
+
+
+def _empty_like(leaf: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """An array of a shape whose axes lie in memory as those of another do, one of which may have a single entry."""
+    order = np.argsort(leaf.strides, kind="stable")[::-1]
+    return np.empty([shape[axis] for axis in order], leaf.dtype).transpose(np.argsort(order))
+
+
+@functools.cache
+def _copier() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(1, "lockstep-draws")

@@ -31,7 +31,7 @@ __all__ = ["exponential", "normal"]
 
 TRANSFORM = "Box-Muller on words of Threefry, rows of 52 bits"  # recorded with a run: another one makes other draws
 
-MOST_ON_HOST = 256  # keys that are derived without a program
+MOST_ON_HOST = 4096  # keys that are derived without a program
 
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _PARITY = np.uint32(0x1BD11BDA)
@@ -103,7 +103,10 @@ def split(key: Key, shape: int | Shape = 2) -> Key:
 
 def two_keys(key: Key) -> tuple[Key, Key]:
     """The two of ``jax.random.split(key)``."""
-    first, second = (fold_in(key, 0), fold_in(key, 1)) if _is_counted(key) else jr.split(key)
+    if _is_counted(key) and _is_known(key):
+        first, second = (_like(key, words) for words in _on_host(key, np.arange(2)))
+    else:
+        first, second = (fold_in(key, 0), fold_in(key, 1)) if _is_counted(key) else jr.split(key)
     return first, second
 
 
@@ -216,7 +219,9 @@ def _normal(key: Key, shape: tuple[int, ...]) -> Array:
     halves = jnp.swapaxes(_words(key, (2, -(-count // 4))), 0, 1)
     plane = lax.map(lambda half: _point(*half), halves).reshape(-1)
     is_first = lax.broadcasted_iota(jnp.int32, (2, len(plane)), 0) == 0
-    return jnp.where(is_first, plane.real, plane.imag).reshape(-1)[:count].reshape(shape)
+    numbers = jnp.where(is_first, plane.real, plane.imag).reshape(-1)[:count]
+    # Behind a barrier: the loop that makes them would run over the axes of the shape, of which the last may be short.
+    return lax.optimization_barrier(numbers).reshape(shape)
 
 
 def _point(radius: Array, angle: Array) -> Array:

@@ -30,6 +30,11 @@ def infos(info: Any) -> Iterator[Info]:
             yield from infos(field)
 
 
+def total(flags: Any) -> int:
+    """The sum of flags, or of their counts over thinned draws."""
+    return int(np.count_nonzero(flags) if flags.dtype == np.dtype(bool) else flags.sum())
+
+
 def require_ratios(kernel: Kernel, state: Any, info: Any) -> None:
     """Raise if not one update of the first block had a valid ratio; in a `Cycle`, of one of its kernels."""
     for leg in infos(info):
@@ -40,7 +45,7 @@ def require_ratios(kernel: Kernel, state: Any, info: Any) -> None:
 
 def count_bad(info: Any, updates: int) -> int:
     """How many of the log ratios of that many updates were NaN or plus infinity."""
-    return sum(updates * _width(leg) - int(leg.is_valid.sum()) for leg in infos(info))
+    return sum(updates * _width(leg) - total(leg.is_valid) for leg in infos(info))
 
 
 def told_of_bad(leg: Info, thin: int, more: str = "") -> str | None:
@@ -57,7 +62,7 @@ def told_of_bad(leg: Info, thin: int, more: str = "") -> str | None:
 
 def told_of_broken(leg: Info, thin: int) -> str | None:
     """At how many updates of a leg a ratio found its own promise broken; None if at none."""
-    if not (broken := int(leg.is_violated.sum())):
+    if not (broken := total(leg.is_violated)):
         return None
     updates = leg.is_valid.shape[0] * leg.is_valid.shape[1] * thin * _width(leg)
     return f"{broken:,} updates ({broken / updates:.2%}) broke the condition under which the kernel is exact"
@@ -93,7 +98,7 @@ def warn_of_ratios(kernel: Kernel, positions: Position, info: Any, thin: int, ba
             position = jax.tree.map(lambda leaf: leaf[chain, draw], positions)  # noqa: B023
             more, bad_in_warmup = f" (and {bad_in_warmup:,} in the warm-up)" if bad_in_warmup else "", 0
             warn(f"{told_of_bad(leg, thin, f'{more}: {explain(kernel, position)}')}. info.is_valid tells where.")
-        if broken := int(leg.is_violated.sum()):
+        if broken := total(leg.is_violated):
             counted = {"count": f"{broken:,}", "share": f"{broken / updates / _width(leg):.2%}"}
             ratios = [one.ratio for one, _ in kernel.placed(positions)]
             # One of a user's own may tell that its promise is broken without having said that it can.

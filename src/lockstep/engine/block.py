@@ -39,7 +39,10 @@ class Output(NamedTuple):
 
 def block_noise(kernel: Any, chain_keys: Key, state: Any, first_cell: Array, cells: int) -> Any:
     """The noise of whole cells, with leading axes (steps, chains)."""
-    return noise_of_cells(kernel, cell_keys(chain_keys, first_cell, cells), state.position)
+    noise = noise_of_cells(kernel, cell_keys(chain_keys, first_cell, cells), state.position)
+    noise = jax.tree.map(lambda leaf: jnp.swapaxes(leaf, 0, 1), noise)
+    # The barrier keeps XLA from fusing the noise into the loop, where it would be computed anew at each step.
+    return jax.lax.optimization_barrier(noise)
 
 
 def cell_keys(chain_keys: Key, first_cell: Array, cells: int) -> Key:
@@ -48,18 +51,18 @@ def cell_keys(chain_keys: Key, first_cell: Array, cells: int) -> Key:
 
 
 def noise_of_cells(kernel: Any, keys: Key, positions: Position) -> Any:
-    """The noise of cells, of which these are the keys, with leading axes (steps, chains)."""
+    """The noise of cells, of which these are the keys, with leading axes (chains, steps)."""
 
     def of_cell(key: Key, position: Position) -> Any:
         return kernel.noise(key, position, (CELL,))
 
     noise = jax.vmap(jax.vmap(of_cell, in_axes=(0, None)))(keys, positions)
 
-    def steps_first(leaf: Array) -> Array:
-        return jnp.moveaxis(leaf.reshape((leaf.shape[0], leaf.shape[1] * CELL, *leaf.shape[3:])), 1, 0)
+    def joined(leaf: Array) -> Array:
+        return leaf.reshape((leaf.shape[0], leaf.shape[1] * CELL, *leaf.shape[3:]))
 
-    # The barrier keeps XLA from fusing the noise into the loop, where it would be computed anew at each step.
-    return jax.lax.optimization_barrier(jax.tree.map(steps_first, noise))
+    # Behind a barrier: the loop that makes noise would run over the axes as they are laid out, which takes longer.
+    return jax.lax.optimization_barrier(jax.tree.map(joined, noise))
 
 
 def take(tree: Any, i: Array) -> Any:

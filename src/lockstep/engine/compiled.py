@@ -21,9 +21,12 @@ from lockstep.engine import block as limits
 from lockstep.engine.block import CELL, Block, Output, cell_keys, noise_of_cells, take
 from lockstep.engine.devices import PROGRAMS, calls_host, laid_over, used
 from lockstep.engine.interface import Engine
+from lockstep.engine.layout import axes, axes_of_laid_out, chains_first, laid_out, laid_out_steps
 from lockstep.engine.stock import Stock
 from lockstep.engine.thinning import Thinning, counted
 from lockstep.host.callback import raised_here
+
+MOST_ON_HOST = 256  # keys of cells that are derived without a program, which other threads wait for
 
 
 class CompiledEngine(Engine):
@@ -73,12 +76,13 @@ class CompiledEngine(Engine):
                 shapes = _traced_noise(kernel, chain_keys, state, cells).out_info
                 _advance.lower(kernel, state, shapes, block, gathering, cells=cells).compile()
             noise = self.noise(kernel, chain_keys, state, block, cells, stock)
-            return jax.block_until_ready(_advance(kernel, state, noise, block, gathering, cells=cells))
+            state, output = jax.block_until_ready(_advance(kernel, state, noise, block, gathering, cells=cells))
+        return state, chains_first(jax.tree.map(np.asarray, output), chain_keys.shape[0], leading=1)
 
     def noise(
         self, kernel: Any, chain_keys: Key, state: Any, block: Block, cells: int, stock: Stock | None = None
     ) -> Any:
-        """The noise of a block, from a stock if there is one."""
+        """The noise of a block, laid out after an axis over its steps, from a stock if there is one."""
         if stock is not None:
             return stock.of(block)
         return _drawn(kernel, chain_keys, state, block.start // CELL, cells)
@@ -111,27 +115,30 @@ def _drawn(kernel: Any, chain_keys: Key, state: Any, first_cell: int, cells: int
 
     To compile noise takes three times as long as to compile the moves of a simple kernel.
     """
-    return _noise(*_arguments(kernel, chain_keys, state, first_cell, cells))
-
-
-def _arguments(kernel: Any, chain_keys: Key, state: Any, first_cell: int, cells: int) -> tuple[Any, Key, Position]:
     # Few keys are derived on the host; those that lie over devices stay there.
-    is_small = len(chain_keys.devices()) == 1 and chain_keys.size * cells <= random.MOST_ON_HOST
+    is_small = len(chain_keys.devices()) == 1 and chain_keys.size * cells <= MOST_ON_HOST
     keys = (cell_keys if is_small else _cell_keys)(chain_keys, first_cell, cells=cells)
-    return kernel.noise_source, keys, state.position
+    return _noise(kernel.noise_source, keys, state.position)
 
 
 _cell_keys = jax.jit(cell_keys, static_argnames="cells")
-_noise = jax.jit(noise_of_cells)
+
+
+@jax.jit
+def _noise(kernel: Any, keys: Key, positions: Position) -> Any:
+    return laid_out_steps(noise_of_cells(kernel, keys, positions))
 
 
 @functools.partial(jax.jit, static_argnames="cells")
 def _advance(
     kernel: Any, state: Any, noise: Any, block: Block, thinning: Thinning | None, *, cells: int
 ) -> tuple[Any, Output]:
-    """The compiled block: its states, and its draws in the first slots of the output."""
-    offset = block.start % CELL
-    move = jax.vmap(kernel.move)
+    """The compiled block: its states, and its draws in the first slots of the output, laid out."""
+    offset, chains = block.start % CELL, _chains(state)
+    row = _row(noise, chains)
+    moved, info = jax.eval_shape(jax.vmap(kernel.move), state, row)
+    move = jax.vmap(kernel.move, in_axes=(axes(state), axes(row)), out_axes=(axes(moved), axes(info)))
+    state, thinning = laid_out(state), thinning and thinning._replace(info=laid_out(thinning.info))
 
     def body(i: Array, carry: tuple[Any, Output]) -> tuple[Any, Output]:
         state, output = carry
@@ -154,7 +161,8 @@ def _advance(
 
     infos = jax.tree.map(empty, info) if thinning is None else thinning.buffers(info, slots)
     output = Output(jax.tree.map(empty, moved.position), infos)
-    return jax.lax.fori_loop(0, block.steps, body, (state, output))
+    state, output = jax.lax.fori_loop(0, block.steps, body, (state, output))
+    return chains_first(state, chains), output
 
 
 @jax.jit
@@ -166,13 +174,28 @@ def _draw(kernel: Any, state: Any, row: Any) -> tuple[Any, Any]:
 
 def _traced_noise(kernel: Any, chain_keys: Key, state: Any, cells: int) -> Any:
     """The trace of the noise of a block; that of its program, which is not traced again."""
-    return _noise.trace(*_arguments(kernel, chain_keys, state, 0, cells))
+    keys = jax.ShapeDtypeStruct((_chains(state), cells, *chain_keys.shape[1:]), chain_keys.dtype)
+    return _noise.trace(kernel.noise_source, keys, state.position)
 
 
 def _traced_draw(kernel: Any, chain_keys: Key, state: Any, cells: int) -> Any:
     noise = _traced_noise(kernel, chain_keys, state, cells).out_info
-    row = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), noise)
-    return _draw.trace(kernel, state, row)
+    return _draw.trace(kernel, state, _row(noise, _chains(state)))
+
+
+def _row(noise: Any, chains: int) -> Any:
+    """What the noise of one step looks like, with its chains first."""
+
+    def without_steps(leaf: Any, axis: int) -> Any:
+        shape = list(leaf.shape)
+        shape.insert(1, shape.pop(axis))
+        return jax.ShapeDtypeStruct(shape[1:], leaf.dtype)
+
+    return jax.tree.map(without_steps, noise, axes_of_laid_out(noise, chains, leading=1))
+
+
+def _chains(state: Any) -> int:
+    return int(jax.tree.leaves(state)[0].shape[0])
 
 
 def _does_call_host(kernel: Any, chain_keys: Key, state: Any, cells: int) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from lockstep.coupling.common_noise import CoupledInfo, ShadowedInfo
-from lockstep.engine.bad_ratios import infos
+from lockstep.engine.bad_ratios import infos, total
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,11 +89,11 @@ def _counts(info: Any) -> dict[str, Any]:
     if info is None:
         return {}
     counts: dict[str, Any] = {
-        "accepted": sum(int(leg.is_accepted.sum()) for leg in infos(info)),
-        "valid": sum(int(leg.is_valid.sum()) for leg in infos(info)),
+        "accepted": sum(total(leg.is_accepted) for leg in infos(info)),
+        "valid": sum(total(leg.is_valid) for leg in infos(info)),
     }
     if isinstance(info, (CoupledInfo, ShadowedInfo)):
-        counts |= {"marks": int(info.marks.sum()), "gaps": float(info.gaps.sum())}
+        counts |= {"marks": total(info.marks), "gaps": float(info.gaps.sum())}
     return counts
 
 
