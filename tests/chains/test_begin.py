@@ -13,6 +13,7 @@ import lockstep as ls
 from lockstep.chains.fit import fitted
 from lockstep.chains.starts import initial_positions, warn_of_many_starts
 from lockstep.core.precision import double_precision
+from lockstep.subsampling import scatter
 
 ROWS = np.random.default_rng(0).normal([1.0, -2.0], size=(200, 2))
 DEVIATION = 1 / np.sqrt(200)  # of the posterior, in each component
@@ -113,6 +114,30 @@ def test_no_chain_begins_where_independent_candidates_would_stick():
     )
     above = np.asarray(log_prior(starts)) + starts**2  # the normal approximation has the variance 1/2
     assert np.all(above < 2.01) and np.std(starts) > 0.5
+
+
+def test_a_share_of_many_rows_tells_what_all_of_them_tell(monkeypatch):
+    """A skewed posterior of as much information as ten rows of a Poisson law, in 4,000 rows of which 500 are seen."""
+    counts = np.random.default_rng(3).poisson(3.0, 4000).astype(float)
+
+    def tempered(theta, row):
+        return (row * theta - jnp.exp(theta)) / 400
+
+    def log_prior(theta):
+        return -jnp.log(jnp.cosh(theta - 1.0))
+
+    estimator = ls.estimators.subsample(log_prior, tempered, counts, 8)
+    scattered = estimator.fit(np.array(1.0))[1]
+    places = np.linspace(0.0, 2.2, 9)[:, None]
+    exact = np.array([float(np.sum(tempered(x, counts))) + float(log_prior(x)) for x in places[:, 0]])
+    white = (places[:, 0] - scattered.mode.mean[0]) / scattered.mode.factor[0, 0]
+    above = exact - (scattered.mode.height - 0.5 * white**2)
+    assert np.ptp(above) > 1.0  # there is something to tell
+    with double_precision():
+        np.testing.assert_allclose(scattered._above(places), above, atol=1e-5)
+        monkeypatch.setattr(scatter, "ENOUGH", 500)
+        # What is left of the noise of 500 rows: the remainder of exp(θ) is the same in each.
+        np.testing.assert_allclose(scattered._above(places), above, atol=1e-5)
 
 
 def test_positions_of_any_structure_are_scattered():

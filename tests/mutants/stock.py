@@ -1,4 +1,4 @@
-"""Faults of noise that is drawn ahead, of keys, of options of XLA, of the collector, and of updates ahead."""
+"""Faults of noise that is drawn ahead, of where chains lie, of keys, options of XLA, the collector, updates ahead."""
 
 ONCE = "engine/test_stock.py::test_every_block_gets_its_noise_and_no_noise_is_drawn_twice"
 ELSEWHERE = "engine/test_stock.py::test_a_block_elsewhere_than_foreseen_gets_its_own_noise"
@@ -9,6 +9,9 @@ COLLECTOR = "host/test_blackbox.py::test_the_collector_looks_at_new_objects_only
 BLOCKS = "host/test_blackbox.py::test_the_collector_waits_for_the_last_of_several_blocks"
 BEHIND = "chains/test_ahead.py::test_updates_behind_a_block_are_made_before_it_ends_but_none_behind_the_run"
 UNIFORM = "core/test_random.py::test_uniform_numbers_are_those_of_jax"
+LAID = "engine/test_layout.py::test_arrays_come_back_as_they_were"
+DRAWN = "engine/test_layout.py::test_draws_are_the_same_with_the_chains_first"
+KEPT = "chains/test_keepers.py"
 DERIVED = "core/test_random.py::test_derived_keys_are_those_of_jax"
 
 FAULTS = {
@@ -30,10 +33,29 @@ FAULTS = {
         ("                double_precision(),\n", ""),
         ("                jax.threefry_partitionable(partitionable),\n", ""),
     ],
+    ("engine/layout.py", LAID): [
+        ("math.prod(leaf.shape[leading + 1 :])", "math.prod(leaf.shape[leading:])"),
+        ("math.prod(leaf.shape[leading:]) // chains, leading)", "math.prod(leaf.shape[leading:]), leading)"),
+        ("jnp.moveaxis(leaf, leading, axis)", "jnp.moveaxis(leaf, axis, leading)"),
+        ("-1 if numbers <= FEW else leading", "-1 if numbers < FEW else leading"),
+    ],
+    ("engine/layout.py", "engine/test_layout.py::test_noise_is_laid_out_at_once"): [
+        (".T.reshape(steps, *rest, chains)", ".reshape(steps, *rest, chains)"),
+    ],
+    ("engine/compiled.py", DRAWN): [
+        ("thinning._replace(info=laid_out(thinning.info))", "thinning"),
+        ("return chains_first(state, chains), output", "return state, output"),
+    ],
+    ("chains/keepers.py", KEPT): [
+        ('kind="stable")[::-1]', 'kind="stable")'),
+        ("leaf[:, self.filled : self.filled + count]", "leaf[:, :count]"),
+        ("self._copying = _copier().submit(copy)", "copy()"),
+        ("            return None\n        self._settle()", "            return None"),
+    ],
     ("core/random.py", DERIVED): [
         ("words.reshape(-1, 1, 2)", "words.reshape(-1, 2, 1)"),
         ("counter.reshape(1, -1), ON_HOST)", "counter.reshape(1, -1) + np.uint32(1), ON_HOST)"),
-        ("(fold_in(key, 0), fold_in(key, 1)) if", "(fold_in(key, 1), fold_in(key, 0)) if"),
+        ("in _on_host(key, np.arange(2)))", "in _on_host(key, np.arange(2))[::-1])"),
         ("if _is_counted(keys) and _is_known(keys, numbers):", "if _is_known(keys, numbers):"),
     ],
     ("core/random.py", "core/test_random.py::test_seeds_give_the_keys_of_jax"): [

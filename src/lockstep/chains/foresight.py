@@ -24,6 +24,7 @@ from lockstep.chains.pool import MOST_LOSSES, Workers, is_lost, lost_too_often, 
 from lockstep.chains.raised import packed
 from lockstep.chains.sent import received, sent
 from lockstep.core.precision import double_precision
+from lockstep.engine.collector import old_objects_set_aside
 from lockstep.engine.interpreted import walking
 from lockstep.host.recall import Made, making
 from lockstep.host.scope import quiet
@@ -34,13 +35,21 @@ def make(job: tuple[bytes, bytes]) -> bytes:
 
     What goes wrong goes wrong here again, if the update is asked for.
     """
-    made = list[Made]()
-    with double_precision(), quiet():
-        kernel, (state, row) = received(job[0]), cloudpickle.loads(job[1])
+    with double_precision(), quiet(), old_objects_set_aside():
+        kernel, made = _noting(job[0], threading.get_ident())
+        state, row = cloudpickle.loads(job[1])
+        made.clear()
         began = time.perf_counter()
         with suppress(Exception):
-            walking(making(kernel, made, packed)).move(state, row)
+            kernel.move(state, row)
     return cloudpickle.dumps((made, time.perf_counter() - began))
+
+
+@functools.lru_cache(maxsize=8)
+def _noting(model: bytes, thread: int) -> tuple[Any, list[Made]]:
+    """A kernel that notes its calls, and where; made once, since that takes as long as many an update."""
+    made = list[Made]()
+    return walking(making(received(model), made, packed)), made
 
 
 class Guess:

@@ -19,7 +19,7 @@ from lockstep.core.types import Position
 from lockstep.core.version import __version__
 from lockstep.coupling.common_noise import Pair
 from lockstep.coupling.names import ONE, named_arrays, shown_arrays
-from lockstep.engine.bad_ratios import infos
+from lockstep.engine.bad_ratios import infos, total
 from lockstep.results.columns import to_arrow, to_csv, to_dataframe, to_parquet
 from lockstep.results.export import to_inferencedata, to_netcdf, to_zarr, without_paths
 from lockstep.results.report import write_report
@@ -96,8 +96,8 @@ class Run:
     @property
     def acceptance(self) -> float:
         """The share of accepted candidates."""
-        accepted = [leg.is_accepted / self.thin for leg in infos(self.info)]
-        return float(np.mean([np.mean(share) for share in accepted]))
+        flags = [np.asarray(leg.is_accepted) for leg in infos(self.info)]
+        return float(np.mean([total(accepted) / (accepted.size * self.thin) for accepted in flags]))
 
     @property
     def paths(self) -> Any:

@@ -33,6 +33,10 @@ class Sums(NamedTuple):
     def __mul__(self, factor: Any) -> Sums:
         return Sums(*(factor * number for number in self))
 
+    def quadratic(self, steps: Array) -> Array:
+        """The quadratic with these derivatives, at several steps from where they were taken."""
+        return self.value + steps @ self.gradient + 0.5 * np.sum((steps @ self.hessian) * steps, axis=1)
+
 
 def block_length(rows: Rows, dimension: int) -> int:
     """How many rows at once: bounded memory, one compiled program for all blocks."""
@@ -62,6 +66,15 @@ def block_derivatives(log_likelihood: Any, block: Any, skipped: int, vector: Arr
         return derivatives(total, vector, like)
 
     return _over_pieces(of_piece, block, skipped, len(vector))
+
+
+def all_derivatives(log_likelihood: Any, rows: Rows, vector: Array, like: Position) -> Sums:
+    """The sum over all rows, with its derivatives."""
+    found = [
+        block_derivatives(log_likelihood, block, skipped, vector, like)
+        for _, skipped, block in rows.blocks(block_length(rows, len(vector)))
+    ]
+    return jax.tree.map(lambda *parts: np.sum(parts, axis=0), *found)
 
 
 @jax.jit
