@@ -32,6 +32,12 @@ class Drawn:
         return cell
 
 
+def used(stock, block):
+    noise = stock.of(block)
+    stock.foresee(block)
+    return noise
+
+
 def log_density(theta):
     return -0.5 * jnp.sum(theta**2)
 
@@ -40,30 +46,42 @@ def log_density(theta):
 def test_every_block_gets_its_noise_and_no_noise_is_drawn_twice(is_ahead):
     draw = Drawn()
     with Stock(draw, END, is_ahead) as stock:
-        assert [stock.of(block) for block in BLOCKS] == FIRST
+        assert [used(stock, block) for block in BLOCKS] == FIRST
     assert draw.calls == [(0, False), *((cell, is_ahead) for cell in (2, 3, 4))]
 
 
 def test_the_next_noise_is_drawn_before_it_is_asked_for():
     drawn = {cell: threading.Event() for cell in (0, 2)}
     with Stock(lambda cell: drawn[cell].set(), END, True) as stock:
-        stock.of(Block(0, 128))
+        used(stock, Block(0, 128))
         assert drawn[2].wait(60)
+
+
+def test_without_a_thread_the_next_noise_is_begun_behind_the_block():
+    draw = Drawn()
+    with Stock(draw, END, True, is_threaded=False) as stock:
+        assert not stock.begin(BLOCKS[0])
+        for block, first in zip(BLOCKS, FIRST, strict=True):
+            before = len(draw.calls)
+            assert stock.of(block) == first
+            assert len(draw.calls) == before + (block.start == 0)  # it was there
+            stock.foresee(block)
+    assert draw.calls == [(cell, False) for cell in (0, 2, 3, 4)]
 
 
 def test_nothing_is_drawn_behind_the_end():
     draw = Drawn()
     with Stock(draw, 2 * CELL, True) as stock:
-        stock.of(Block(0, 2 * CELL))
+        used(stock, Block(0, 2 * CELL))
     assert draw.calls == [(0, False)]
 
 
 def test_a_block_elsewhere_than_foreseen_gets_its_own_noise():
     draw = Drawn()
     with Stock(draw, END, True) as stock:
-        assert stock.of(Block(0, 128)) == 0
-        assert stock.of(Block(64, 64)) == 1
-        assert stock.of(Block(128, 64)) == 2
+        assert used(stock, Block(0, 128)) == 0
+        assert used(stock, Block(64, 64)) == 1
+        assert used(stock, Block(128, 64)) == 2
     assert (1, False) in draw.calls
 
 
@@ -73,9 +91,9 @@ def test_an_error_in_the_thread_is_raised_where_the_noise_is_wanted():
             raise ZeroDivisionError("in the noise")
 
     with Stock(draw, END, True) as stock:
-        stock.of(Block(0, 128))
+        used(stock, Block(0, 128))
         with pytest.raises(ZeroDivisionError, match="in the noise"):
-            stock.of(Block(128, 64))
+            used(stock, Block(128, 64))
 
 
 def test_the_thread_draws_in_the_scopes_of_the_run():
@@ -83,7 +101,7 @@ def test_the_thread_draws_in_the_scopes_of_the_run():
         return jnp.zeros(()).dtype, jax.config.jax_threefry_partitionable
 
     with double_precision(), jax.threefry_partitionable(False), Stock(draw, END, True) as stock:
-        assert stock.of(Block(0, 128)) == stock.of(Block(128, 64)) == (np.float64, False)
+        assert used(stock, Block(0, 128)) == used(stock, Block(128, 64)) == (np.float64, False)
 
 
 def test_draws_are_those_of_noise_that_is_drawn_in_time(monkeypatch):

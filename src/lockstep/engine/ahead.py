@@ -97,6 +97,8 @@ class CompiledAhead(Ahead):
             state, output = COMPILED.advance(kernel, chain_keys, state, block, thinning, cells, stock)
         else:
             noise = COMPILED.noise(kernel, chain_keys, state, block, cells, stock)
+            if stock is not None:
+                stock.foresee(block)
             state, output = self._advance(kernel, state, noise, block, thinning, cells)
         if not self.is_settled and programs == self.compilations():
             self._learn(block.steps, time.perf_counter() - began)

@@ -54,7 +54,7 @@ class CompiledEngine(Engine):
         def draw(first_cell: int) -> Any:
             return _drawn(kernel, chain_keys, state, first_cell, cells)
 
-        return Stock(draw, end, _is_drawn_ahead(kernel, chain_keys, state, cells))
+        return Stock(draw, end, _is_drawn_ahead(kernel, chain_keys, state, cells), len(chain_keys.devices()) == 1)
 
     def advance(
         self,
@@ -75,7 +75,10 @@ class CompiledEngine(Engine):
                 shapes = _traced_noise(kernel, chain_keys, state, cells).out_info
                 _advance.lower(kernel, state, shapes, block, gathering, cells=cells).compile()
             noise = self.noise(kernel, chain_keys, state, block, cells, stock)
-            state, output = jax.block_until_ready(_advance(kernel, state, noise, block, gathering, cells=cells))
+            moved = _advance(kernel, state, noise, block, gathering, cells=cells)
+            if stock is not None:
+                stock.foresee(block)
+            state, output = jax.block_until_ready(moved)
         return state, chains_first(jax.tree.map(np.asarray, output), chain_keys.shape[0], leading=1)
 
     def noise(
@@ -203,14 +206,13 @@ def _does_call_host(kernel: Any, chain_keys: Key, state: Any, cells: int) -> boo
 
 
 def _is_drawn_ahead(kernel: Any, chain_keys: Key, state: Any, cells: int) -> bool:
-    """Whether the noise of a block may be drawn in a thread, while the block before it is used.
+    """Whether the noise of a block may be drawn while the block before it is used.
 
-    Not where it would take much memory a second time, where the host is called, whose errors belong to the thread that
-    asks, or where chains are on several devices: those are busy, and take programs in one order.
+    Not where it would take much memory a second time, or where the host is called, whose errors belong to who asks.
     """
     if cells * _bytes_per_cell(kernel, chain_keys, state, cells)[0] > limits.MOST_NOISE:
         return False
-    return len(chain_keys.devices()) == 1 and not _does_call_host(kernel, chain_keys, state, cells)
+    return not _does_call_host(kernel, chain_keys, state, cells)
 
 
 def _bytes_per_cell(kernel: Any, chain_keys: Key, state: Any, cells: int) -> tuple[int, int]:

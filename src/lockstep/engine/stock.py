@@ -27,12 +27,14 @@ class Stock:
     end
         The step at which the run ends: nothing is drawn for those behind it.
     is_ahead
-        Whether to draw ahead, in a thread. If not, noise is still kept for the next block if that begins in the same
-        cell.
+        Whether to draw ahead. If not, noise is still kept for the next block if that begins in the same cell.
+    is_threaded
+        Whether a thread draws ahead. If not, programs that draw are begun behind those that move, and nobody waits for
+        them: several devices must be given their programs in one order.
     """
 
-    def __init__(self, draw: Callable[[int], Any], end: int, is_ahead: bool) -> None:
-        self._draw, self._end, self._is_ahead = draw, end, is_ahead
+    def __init__(self, draw: Callable[[int], Any], end: int, is_ahead: bool, is_threaded: bool = True) -> None:
+        self._draw, self._end, self._is_ahead, self._is_threaded = draw, end, is_ahead, is_threaded
         self._thread: ThreadPoolExecutor | None = None
         self._present: tuple[int, Any] = (-1, None)
         self._next: tuple[int, Future[Any]] | None = None
@@ -47,27 +49,36 @@ class Stock:
 
     def begin(self, block: Block) -> bool:
         """Have the thread draw the noise of the first block of a run; whether it does."""
-        is_first = self._is_ahead and self._present[0] < 0
+        is_first = self._is_ahead and self._is_threaded and self._present[0] < 0
         if is_first:
             self._begin(block.start // CELL)
         return is_first
 
     def of(self, block: Block) -> Any:
-        """The noise of a block, and behind its back that of the one after it."""
-        first, following = block.start // CELL, block.start + block.steps
+        """The noise of a block."""
+        first = block.start // CELL
         if self._present[0] != first:
             self._present = first, self._taken(first)
-        if self._is_ahead and following < self._end and following // CELL != first:
-            self._begin(following // CELL)
         return self._present[1]
 
+    def foresee(self, block: Block) -> None:
+        """Begin to draw the noise of what comes after a block that has begun."""
+        first, following = block.start // CELL, block.start + block.steps
+        if self._is_ahead and following < self._end and following // CELL != first:
+            self._begin(following // CELL)
+
     def _taken(self, cell: int) -> Any:
-        """The noise from a cell on: what the thread has drawn, or is about to."""
+        """The noise from a cell on: what was drawn ahead, or is about to be."""
         drawn, self._next = self._next, None
         return drawn[1].result() if drawn is not None and drawn[0] == cell else self._draw(cell)
 
     def _begin(self, cell: int) -> None:
-        """Have the thread draw the noise from a cell on."""
+        """Begin to draw the noise from a cell on."""
+        if not self._is_threaded:
+            drawing = Future[Any]()
+            drawing.set_result(self._draw(cell))
+            self._next = cell, drawing
+            return
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, "lockstep-noise")
         # Threads do not inherit the scopes of JAX in which a run was started.
