@@ -10,7 +10,7 @@ import pandas
 import pytest
 
 import lockstep as ls
-from lockstep.results.convergence import _longest, longest_stays, problems, stuck
+from lockstep.results.convergence import Stay, _is_stuck, _least, _longest, longest_stays, problems, stuck
 from lockstep.results.table import number
 
 WALK = ls.RandomWalk(1.0)
@@ -130,6 +130,20 @@ def made_of(counts, thin):
 def test_a_stay_lasts_to_the_end_of_the_run():
     (stay,) = longest_stays(made_of([[1] * 300 + [0] * 100], 1))
     assert stay == (0, 101, 101 / 400, False)
+
+
+@pytest.mark.parametrize("thin", [1, 7])
+@pytest.mark.parametrize("draws", [60, 400, 2048, 30_000])
+def test_no_stay_that_is_worth_a_word_is_overlooked(draws, thin):
+    run = made_of(np.ones((1, draws)), thin)
+    told = 0
+    for acceptance in (0.0, 1e-3, 0.02, 0.12, 0.5, 0.97, 1.0):
+        least = _least(run, acceptance)
+        for stay in (Stay(0, length, length / draws, False) for length in range(1, min(draws, 3000))):
+            if _is_stuck(stay, run, acceptance):
+                assert stay.draws >= least
+                told += 1
+    assert told
 
 
 def test_a_stay_is_strange_by_the_updates_that_it_took():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import jax
@@ -41,8 +42,8 @@ def stuck(run: Any, share: float = 0.0) -> str | None:
 
     Or if no more than a ``share`` of them do: of hundreds of short chains a few always seem to.
     """
-    longest = longest_stays(run)
-    acceptance = run.acceptance if longest else 0.0  # of an info of a user's own nothing is known
+    acceptance = run.acceptance if any(infos(run.info)) else 0.0  # of an info of a user's own nothing is known
+    longest = longest_stays(run, _least(run, acceptance))
     stays = [stay for stay in longest if _is_stuck(stay, run, acceptance)]
     if len({stay.chain for stay in stays}) <= share * run.chains:
         return None
@@ -82,15 +83,15 @@ def good_news(table: Any) -> list[str]:
     return [f"R-hat is at most {rhat:.3f} (of {of_rhat}), and the effective sample size at least {size:,.0f}"]
 
 
-def longest_stays(run: Any) -> list[Stay]:
-    """The longest time in one state, of each chain in which it may be worth a word; of coupled chains, of both."""
+def longest_stays(run: Any, least: int = LONG) -> list[Stay]:
+    """The longest time in one state, of each chain in which it may be so many draws; of coupled chains, of both."""
     legs = list(infos(run.info))
     found = []
     for leg in legs[:1] if isinstance(run.info, ShadowedInfo) else legs:
         accepted = np.asarray(leg.is_accepted)
         seen = accepted.reshape(run.chains, run.draws, -1).any(axis=2) if accepted.ndim > 2 else accepted != 0
         has_moved = np.asarray(seen)
-        chains = np.flatnonzero(_may_stay_long(has_moved))
+        chains = np.flatnonzero(_may_stay_long(has_moved, least))
         if len(chains):
             found += [
                 Stay(int(chain), int(draws), draws / run.draws, not count)
@@ -99,11 +100,11 @@ def longest_stays(run: Any) -> list[Stay]:
     return found
 
 
-def _may_stay_long(has_moved: np.ndarray) -> np.ndarray:
-    """Of each row, whether it may be without an arrival for `LONG` draws: then it is throughout half as many."""
+def _may_stay_long(has_moved: np.ndarray, least: int) -> np.ndarray:
+    """Of each row, whether it may be without an arrival for so many draws: then it is throughout half as many."""
     rows, draws = has_moved.shape
-    window = LONG // 2
-    if draws < LONG:
+    window = least // 2
+    if draws < least:
         return np.logical_not(np.all(has_moved, axis=1))
     windows = has_moved[:, : draws // window * window].reshape(rows, -1, window)
     return np.logical_not(np.all(np.any(windows, axis=2), axis=1))
@@ -122,6 +123,15 @@ def _longest(has_moved: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _remedy(run: Any) -> str:
     return run.about.get("remedy") or "take smaller steps"
+
+
+def _least(run: Any, acceptance: float) -> int:
+    """How many draws in one state are worth a word at the least, as `_is_stuck` judges."""
+    large = LARGE_SHARE * run.draws
+    if 0.0 < acceptance < 1.0:
+        strange = math.log(CHANCE / run.draws) / math.log1p(-acceptance) / run.thin
+        large = min(large, max(SMALL_SHARE * run.draws, strange))
+    return max(LONG, math.floor(large) - 1)
 
 
 def _is_stuck(stay: Stay, run: Any, acceptance: float) -> bool:
