@@ -127,11 +127,10 @@ def _remedy(run: Any) -> str:
 
 def _least(run: Any, acceptance: float) -> int:
     """How many draws in one state are worth a word at the least, as `_is_stuck` judges."""
-    large = LARGE_SHARE * run.draws
-    if 0.0 < acceptance < 1.0:
-        strange = math.log(CHANCE / run.draws) / math.log1p(-acceptance) / run.thin
-        large = min(large, max(SMALL_SHARE * run.draws, strange))
-    return max(LONG, math.floor(large) - 1)
+    refused, strange = 1 - min(acceptance, 1.0), math.inf
+    if refused < 1:
+        strange = math.log(CHANCE / run.draws) / math.log(refused) / run.thin if refused else 0.0
+    return max(LONG, math.floor(min(LARGE_SHARE * run.draws, max(SMALL_SHARE * run.draws, strange))) - 1)
 
 
 def _is_stuck(stay: Stay, run: Any, acceptance: float) -> bool:
