@@ -17,7 +17,7 @@ from benchmarks.rows import all_rows
 
 REPEATS = 15
 QUICK_REPEATS = 3
-SECONDS = 20.0  # after which a row has no more repetitions than `FEWEST`: most take less than half a minute
+SECONDS = 10.0  # after which a row has no more repetitions than `FEWEST`: most take less than half a minute
 QUICK_SHARE = 2  # shorter runs would measure the start of `ls.sample`, not its updates
 WIDTH = 180  # where there is no terminal
 RESULTS = Path(__file__).parent / "results"

@@ -16,7 +16,7 @@ COLUMNS = ("estimator", "half", "rule", "ρ predicted", "ρ true", "farthest of 
 HEAD = """# A zoo of estimators
 
 Estimators whose truth is known, each through `ls.separation.predict` from an ordinary run of 4 × 20,000 updates
-with the default budget, a tenth of its calls. ρ is that of the rule of the run against the exact penalty chain;
+with the default budget. ρ is that of the rule of the run against the exact penalty chain;
 *farthest* is the largest ratio of predicted to true ρ, of all rules and against both exact chains. A case is
 *right* if every number of it is within 25 % of the truth (allowing two standard errors of the truth), *withheld* if
 some are withheld for a reason that was written down with the case, or have a bound that holds. The last section of

@@ -13,6 +13,7 @@ from lockstep.core.kernel import Kernel
 from lockstep.core.types import Position
 from lockstep.core.warnings import warn
 from lockstep.coupling.common_noise import CoupledInfo, Pair
+from lockstep.host.boxes import boxes
 from lockstep.kernels.compose import Cycle
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.separation.gaps import PENALTY
@@ -23,6 +24,7 @@ from lockstep.separation.rates import Judged, judge, seen_by
 from lockstep.separation.replicates import Replicates, Singles, draw_replicates, draw_singles
 
 SHARE = 10  # one call of the estimator for so many of the run's
+SECONDS = 60.0  # that more calls of a compiled estimator may take, where those do not tell
 PART = 4  # of the calls, one of so many is for pairs with one estimate
 PAIRS, REPLICATES = 1024, 32
 FEWEST_PAIRS, FEWEST_REPLICATES = 8, 8
@@ -61,7 +63,8 @@ def predict(
         Of the replicates; by default it follows from that of the run.
     calls, seconds
         The budget: at most so many calls of the estimator, and at most what took the run so many seconds. By default a
-        tenth of the calls that the run has made. What is predicted with all defaults is kept in the run and in its
+        tenth of the calls that the run has made; if these do not tell and the estimator is compiled, as many as the run
+        has made, in about a minute at the most. What is predicted with all defaults is kept in the run and in its
         directory, so that it is not computed again, by `run.summary()` neither.
     against
         Which exact chain: ``"penalty"``, the penalty method on the normal score of the very same noise, the closest
@@ -115,7 +118,8 @@ def _predict(
     parts = [(weight, one) for weight, one in _weighted(judged) if not _is_always_exact(one)]
     updates = run.chains * run.draws * run.thin
     weights = [weight for weight, _ in parts]
-    size = _size(run, pairs, replicates, _budget(run, weights, calls, seconds) // max(1, 2 * len(parts)))
+    budgets = (budget // max(1, 2 * len(parts)) for budget in _budget(run, judged, weights, calls, seconds))
+    size = _size(run, pairs, replicates, *budgets)
     seed = (run.seed + 1) % 2**31 if seed is None else whole(seed, "seed", 0, MOST_SEED)
     shares = [
         _predict_one(run, one, positions, size, seed + index, _log_ratios(run, judged, index), against)
@@ -163,15 +167,22 @@ def _is_always_exact(kernel: MetropolisHastings) -> bool:
     )
 
 
-def _budget(run: Any, weights: list[float], calls: int | None, seconds: float | None) -> int:
-    """How many calls of the estimators a prediction may take."""
+def _budget(
+    run: Any, judged: Kernel, weights: list[float], calls: int | None, seconds: float | None
+) -> tuple[int, int]:
+    """How many calls of the estimators a prediction may take, and how many if these do not tell."""
     if not weights:
         raise TypeError(f"the kernel of the run is exact ({run.kernel.exact_when}): there is nothing to predict")
     made = sum(weights) * run.chains * (run.draws * run.thin + run.warmup)
     if seconds is not None:
         affordable = positive(seconds, "seconds") / max(run.seconds, 1e-9) * made
-        return int(affordable if calls is None else min(affordable, whole(calls, "calls", 1)))
-    return int(made) // SHARE if calls is None else whole(calls, "calls", 1)
+        found = int(affordable if calls is None else min(affordable, whole(calls, "calls", 1)))
+        return found, found
+    if calls is not None:
+        return whole(calls, "calls", 1), calls
+    share = int(made) // SHARE
+    # A black box may take minutes; calls of compiled code are cheap.
+    return share, share if boxes(judged) else max(share, int(made * min(1.0, SECONDS / max(run.seconds, 1e-9))))
 
 
 class Size(NamedTuple):
@@ -183,7 +194,7 @@ class Size(NamedTuple):
     singles: int
 
 
-def _size(run: Any, pairs: int | None, replicates: int | None, budget: int) -> Size:
+def _size(run: Any, pairs: int | None, replicates: int | None, budget: int, most_budget: int) -> Size:
     """Numbers of pairs and of replicates; if they are not given, such that a budget of estimates each way suffices."""
     if replicates is None:
         replicates = REPLICATES if budget >= 2 * REPLICATES * FEWEST_PAIRS else FEWEST_REPLICATES
@@ -194,13 +205,13 @@ def _size(run: Any, pairs: int | None, replicates: int | None, budget: int) -> S
         pairs = min(whole(pairs, "pairs", 2), most)
         return Size(pairs, replicates, pairs, 0)
     singles = min(2 * budget // PART, most) if budget >= PART * FEWEST_PAIRS * replicates else 0
-    most = min((budget - -(-singles // 2)) // replicates, most)
-    if most < FEWEST_PAIRS:
+    first, most = (min((calls - -(-singles // 2)) // replicates, most) for calls in (budget, most_budget))
+    if first < FEWEST_PAIRS:
         raise ValueError(
             f"the run is too short for a prediction within its budget ({2 * budget:,} calls of the estimator; by "
             f"default a tenth of the run's): call ls.separation.predict(run, calls=2000), or run longer"
         )
-    return Size(min(most, PAIRS), replicates, most, singles)
+    return Size(min(first, PAIRS), replicates, most, singles)
 
 
 def places_of(positions: Position, pairs: int) -> tuple[Position, int]:
