@@ -252,6 +252,9 @@ def test_a_compiled_estimator_may_be_called_more_often_where_a_tenth_does_not_te
     assert budget(compiled, 1.0, seconds=0.5) == (400, 400)
     size = _size(run, None, 8, 80, 800)
     assert size.pairs == 10 - -(-size.singles // 16) and size.most_pairs > 9 * size.pairs
+    many = ls.sample(compiled, 0.0, draws=20_000, chains=4, seed=1)
+    assert _size(many, None, 8, 800, 80_000).most_pairs == 8192
+    assert _size(many, None, 8, 160_000, 160_000).most_pairs > 8192  # a budget that is given is used
 
 
 def test_noise_that_grows_with_the_step_is_told_by_single_estimates():

@@ -27,6 +27,7 @@ SHARE = 10  # one call of the estimator for so many of the run's
 SECONDS = 60.0  # that more calls of a compiled estimator may take, where those do not tell
 PART = 4  # of the calls, one of so many is for pairs with one estimate
 PAIRS, REPLICATES = 1024, 32
+MOST_PAIRS = 8192  # beyond a tenth of the calls: all of them are held and judged at once
 FEWEST_PAIRS, FEWEST_REPLICATES = 8, 8
 FEWEST_SINGLES = 2  # for each pair: fewer tell nothing that pairs do not
 Both = tuple[Replicates, Replicates]  # forward and in reverse
@@ -211,7 +212,7 @@ def _size(run: Any, pairs: int | None, replicates: int | None, budget: int, most
             f"the run is too short for a prediction within its budget ({2 * budget:,} calls of the estimator; by "
             f"default a tenth of the run's): call ls.separation.predict(run, calls=2000), or run longer"
         )
-    return Size(min(first, PAIRS), replicates, most, singles)
+    return Size(min(first, PAIRS), replicates, max(first, min(most, MOST_PAIRS)), singles)
 
 
 def places_of(positions: Position, pairs: int) -> tuple[Position, int]:
