@@ -253,10 +253,11 @@ def _predict_one(
     estimator, used = kernel.ratio.estimator, kernel.ratio.rule
     assert estimator is not None and used is not None  # it is not exact
     updates = run.chains * run.draws * run.thin
+    width = len(jax.tree.leaves(places_of(positions, size.pairs)[0])[0])
 
     def draw(pairs: int, seed: int) -> tuple[Both, int]:
         places, chains = places_of(positions, pairs)
-        return draw_replicates(estimator, kernel.proposal, places, size.replicates, seed), chains
+        return draw_replicates(estimator, kernel.proposal, places, size.replicates, seed, width), chains
 
     def judged(replicates: Both, once: Singles | None = None, against: str = against) -> Judged:
         seen = seen_by(used, replicates[0], chains, log_ratios, once)
@@ -265,10 +266,10 @@ def _predict_one(
     replicates, chains = draw(size.pairs, seed)
     found = judged(replicates)
     pairs = len(replicates[0].log_proposal_ratio)
-    # More pairs where these differ so much that so few do not tell, as far as the budget goes.
-    more = min(pairs_for(found.rules[used.name], pairs, AIM), size.most_pairs) - pairs
-    if more >= pairs:
-        others, _ = draw(more, seed + ANOTHER)
+    # So many times the pairs where these differ so much that so few do not tell, as far as the budget goes.
+    times = min(-(-pairs_for(found.rules[used.name], pairs, AIM) // pairs), size.most_pairs // pairs)
+    if times > 1:
+        others, _ = draw((times - 1) * pairs, seed + ANOTHER)
         forward, reverse = (joined(one, other, chains) for one, other in zip(replicates, others, strict=True))
         replicates = forward, reverse
         found = judged(replicates)

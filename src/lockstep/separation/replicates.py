@@ -76,20 +76,34 @@ class Replicates(NamedTuple):
 
 
 def draw_replicates(
-    estimator: Estimator, proposal: Proposal, positions: Position, replicates: int, seed: int
+    estimator: Estimator,
+    proposal: Proposal,
+    positions: Position,
+    replicates: int,
+    seed: int,
+    width: int | None = None,
 ) -> tuple[Replicates, Replicates]:
-    """Propose from each position (a leading axis) and estimate D that many times, forward and in reverse."""
+    """Propose from each position (a leading axis) and estimate D that many times, forward and in reverse.
+
+    One program takes ``width`` pairs after the other (None: all); another number of pairs does not need another.
+    """
+    pairs = len(jax.tree.leaves(positions)[0])
+    width = width or pairs
     with double_precision():
         estimator, proposal = canonical(called_back(estimator), "estimator"), canonical(proposal, "proposal")
-        places = canonical(positions, "positions")
-        pairs = len(jax.tree.leaves(places)[0])
-        samples = replicates * estimator.count
-        batch = int(np.clip(MOST_SAMPLES // samples, 1, pairs))
-        most = max(FEWEST_INFLUENCES, MOST_INFLUENCES // (4 * pairs))
-        keys = random.split(random.seeded(seed), pairs)
-        with raised_here():
-            found = jax.block_until_ready(_draw(estimator, proposal, keys, places, replicates // 2, batch, most))
-        forward, reverse = (jax.tree.map(lambda leaf: np.asarray(leaf)[:, way], found) for way in (0, 1))  # noqa: B023
+        batch = int(np.clip(MOST_SAMPLES // (replicates * estimator.count), 1, width))
+        most = max(FEWEST_INFLUENCES, MOST_INFLUENCES // (4 * width))
+
+        def draw(some: slice) -> Replicates:
+            keys = random.fold_in(random.seeded(seed), np.arange(pairs)[some])
+            places = canonical(jax.tree.map(lambda leaf: leaf[some], positions), "positions")
+            with raised_here():
+                found = jax.block_until_ready(_draw(estimator, proposal, keys, places, replicates // 2, batch, most))
+            return jax.tree.map(np.asarray, found)
+
+        pieces = [draw(slice(start, start + width)) for start in range(0, pairs, width)]
+    found = jax.tree.map(lambda *parts: np.concatenate(parts), *pieces)
+    forward, reverse = (jax.tree.map(lambda leaf: leaf[:, way], found) for way in (0, 1))  # noqa: B023
     return _arranged(forward), _arranged(reverse)
 
 
