@@ -20,6 +20,7 @@ from typing import Any
 
 import cloudpickle
 
+from lockstep.chains.lines import sending
 from lockstep.chains.pool import MOST_LOSSES, Workers, is_lost, lost_too_often, workers
 from lockstep.chains.raised import packed
 from lockstep.chains.sent import received, sent
@@ -65,7 +66,7 @@ class Foresight:
     """Gives guesses to workers, the most probable first, as many at a time as there are workers."""
 
     def __init__(self, pool: Workers, kernel: Any) -> None:
-        self.pool, self.model = pool, sent(kernel, "kernel")
+        self.pool, self.way = pool, sending(pool, make, sent(kernel, "kernel"))
         self.waiting: list[tuple[float, int, Guess]] = []
         self.numbers = itertools.count()  # of equally probable ones the first comes first
         self.running: set[Guess] = set()
@@ -82,6 +83,7 @@ class Foresight:
         """Give out nothing more; nobody waits any longer for what is not there yet."""
         with self.lock:
             self.is_open = False
+            self.way.close()
             for guess in [*self.running, *(guess for *_, guess in self.waiting)]:
                 guess.made.cancel()
 
@@ -90,7 +92,7 @@ class Foresight:
             *_, guess = heapq.heappop(self.waiting)
             if guess.is_wanted:
                 self.running.add(guess)
-                future = self.pool.submit(make, (self.model, guess.job))
+                future = self.way.send(guess.job)
                 future.add_done_callback(functools.partial(self._done, guess, self.pool.executor))
 
     def _done(self, guess: Guess, executor: Any, future: Future[bytes]) -> None:

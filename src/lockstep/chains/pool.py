@@ -17,7 +17,7 @@ from lockstep.core.arguments import whole
 from lockstep.core.foreign import attribute, processors
 
 MOST_LOSSES = 5  # in a row, without a job that was finished
-Work: TypeAlias = Callable[[tuple[bytes, bytes]], bytes]  # on a model and the rest of a job
+Work: TypeAlias = Callable[[tuple[bytes, Any]], bytes]  # on a model and the rest of a job
 
 
 @runtime_checkable
@@ -36,7 +36,7 @@ class Workers:
         self.executor, self.is_own = executor, is_own
         self.size = _size(executor)
 
-    def submit(self, work: Work, job: tuple[bytes, bytes]) -> Future[bytes]:
+    def submit(self, work: Work, job: tuple[bytes, Any]) -> Future[bytes]:
         """Have a worker do its work on a job."""
         try:
             return self._submit(work, job)
@@ -44,7 +44,7 @@ class Workers:
             self.renew(error)
             return self._submit(work, job)
 
-    def _submit(self, work: Work, job: tuple[bytes, bytes]) -> Future[bytes]:
+    def _submit(self, work: Work, job: tuple[bytes, Any]) -> Future[bytes]:
         if not self.is_own:
             return self.executor.submit(work, job)
         with without_main():
