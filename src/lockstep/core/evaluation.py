@@ -55,6 +55,11 @@ class Evaluation(Accountable):
         """Refuse to start where its promise is broken at some candidates (a leading axis)."""
 
     @declared
+    def can_stop(self) -> bool:
+        """Whether it asks for a value below which it may be minus infinity (`lockstep.host.limit`)."""
+        return False
+
+    @declared
     def is_of_keys(self) -> bool:
         """Whether its noise is a random key, which cannot be correlated with another."""
         return False

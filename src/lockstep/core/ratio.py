@@ -12,7 +12,10 @@ from lockstep.core.declared import Accountable, declared
 from lockstep.core.estimator import Estimator
 from lockstep.core.proposal import Proposal
 from lockstep.core.rule import Rule
+from lockstep.core.trees import choose
 from lockstep.core.types import Array, Key, Memory, Position, Shape
+
+ROUNDING = 8 * float(np.finfo(float).eps)
 
 
 class Decision(NamedTuple):
@@ -38,8 +41,8 @@ class Probed(NamedTuple):
 
 def surely_below(*terms: Array) -> Array:
     """A number below the sum of terms by more than any rounding of it; minus infinity where that is no number."""
-    limit = sum(terms) - 8 * np.finfo(float).eps * sum(abs(term) for term in terms)
-    return limit if limit > -np.inf else -np.inf
+    limit = sum(terms) - ROUNDING * sum(map(abs, terms))
+    return choose(limit > -np.inf, limit, -np.inf)
 
 
 def is_no_ratio(values: Array) -> Array:
@@ -83,6 +86,11 @@ class Ratio(Accountable):
 
     def require_start(self, key: Key, proposal: Proposal, position: Position) -> None:
         """Refuse to start where its promise is broken at some candidates."""
+
+    @declared
+    def can_stop(self) -> bool:
+        """Whether its one evaluation asks for that value, in compiled code too."""
+        return False
 
     @declared
     def noise_source(self) -> Any:

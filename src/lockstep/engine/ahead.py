@@ -22,6 +22,7 @@ from lockstep.core.trees import choose, is_floating, is_key
 from lockstep.core.types import Array, Key, Position
 from lockstep.engine.block import CELL, Block, Output
 from lockstep.engine.compiled import COMPILED
+from lockstep.engine.early import stopping_early
 from lockstep.engine.interface import Engine
 from lockstep.engine.layout import chains_first
 from lockstep.engine.stock import Stock
@@ -139,6 +140,7 @@ def _advance(kernel: Any, state: Any, noise: Any, block: Block, *, cells: int, w
 
     Chains go on at their own pace: ``at`` is how many updates each of them has behind it.
     """
+    kernel = stopping_early(kernel)
     noise = jax.tree.map(lambda leaf: jnp.swapaxes(leaf, 0, 1), chains_first(noise, _chains(state), leading=1))
     offset, last_row, lanes = block.start % CELL, cells * CELL - 1, jnp.arange(width)
 

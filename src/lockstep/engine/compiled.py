@@ -19,6 +19,7 @@ from lockstep.core.types import Array, Key, Position
 from lockstep.engine import block as limits
 from lockstep.engine.block import CELL, Block, Output, cell_keys, noise_of_cells, take
 from lockstep.engine.devices import PROGRAMS, calls_host, laid_over, used
+from lockstep.engine.early import stopping_early
 from lockstep.engine.interface import Engine
 from lockstep.engine.layout import axes, axes_of_laid_out, chains_first, laid_out, laid_out_steps
 from lockstep.engine.stock import Stock
@@ -136,6 +137,7 @@ def _advance(
     kernel: Any, state: Any, noise: Any, block: Block, thinning: Thinning | None, *, cells: int
 ) -> tuple[Any, Output]:
     """The compiled block: its states, and its draws in the first slots of the output, laid out."""
+    kernel = stopping_early(kernel)
     offset, chains = block.start % CELL, _chains(state)
     row = _row(noise, chains)
     moved, info = jax.eval_shape(jax.vmap(kernel.move), state, row)

@@ -14,15 +14,15 @@ from lockstep.core.kernel import Info, Kernel, Noise, State
 from lockstep.core.parts import part
 from lockstep.core.types import Key, Position, Shape
 from lockstep.engine.reject import Rejecting
-from lockstep.host.boxes import boxes
+from lockstep.host.boxes import boxes, is_interpreted
 from lockstep.host.limit import stopping_below
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 
 
 def stopping_early(kernel: Any) -> Any:
-    """An interpreted kernel whose black boxes are told where they may stop, if one wants to know.
+    """A kernel whose evaluations are told where they may stop, if one wants to know: interpreted, a black box.
 
-    Couplings compare log ratios, which must then be known: their black boxes are never told to stop.
+    Couplings compare log ratios, which must then be known: their evaluations are never told to stop.
     """
     if kernel.is_coupling:
         return kernel
@@ -30,15 +30,20 @@ def stopping_early(kernel: Any) -> Any:
     def is_simple(node: Any) -> bool:
         return isinstance(node, (MetropolisHastings, Rejecting))
 
+    def wants_limit(node: Any) -> bool:
+        # What is compiled by itself in an interpreted kernel would know but the first limit.
+        can_stop = node.ratio.can_stop and is_interpreted(node.ratio) == is_interpreted(kernel)
+        return can_stop or any(box.callee.takes_limit for box in boxes(node) if not box.is_callback)
+
     def convert(node: Any) -> Any:
-        return Stopping(node) if is_simple(node) and any(box.callee.takes_limit for box in boxes(node)) else node
+        return Stopping(node) if is_simple(node) and wants_limit(node) else node
 
     return jax.tree.map(convert, kernel, is_leaf=is_simple)
 
 
 @part
 class Stopping(Kernel):
-    """A kernel of one accept/reject, interpreted, whose evaluation may stop where it is certain to be rejected."""
+    """A kernel of one accept/reject whose evaluation may stop where it is certain to be rejected."""
 
     kernel: MetropolisHastings | Rejecting
 

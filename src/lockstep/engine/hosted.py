@@ -18,6 +18,7 @@ from lockstep.host.boxes import boxes, is_box
 from lockstep.host.call import ARRAY, calling, sampling
 from lockstep.host.functions import Function, Scalar, as_arrays, as_scalar, explain
 from lockstep.host.generator import RandomKey, as_keys
+from lockstep.host.limit import NO_LIMIT, stopping_below
 
 METHODS = ("init", "sample", "log_weight", "value", "coupled")
 
@@ -90,7 +91,8 @@ class Attempted:
 
 @functools.partial(jax.jit, static_argnames="method")
 def _apply(part: Any, arguments: tuple[Any, ...], method: str) -> Any:
-    return getattr(part, method)(*as_keys(arguments))
+    with stopping_below(NO_LIMIT):  # which is another one at each call
+        return getattr(part, method)(*as_keys(arguments))
 
 
 def _is_compiled(node: Any) -> bool:

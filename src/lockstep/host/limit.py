@@ -4,28 +4,37 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 NO_LIMIT = float("-inf")
 
 
 class _Now(threading.local):
-    limit = NO_LIMIT
+    limit: Any = NO_LIMIT
 
 
 _NOW = _Now()
 
 
-@contextmanager
-def stopping_below(limit: float) -> Iterator[None]:
+class stopping_below:
     """A scope in which the next evaluation need not tell values below the limit from minus infinity."""
-    outer, _NOW.limit = _NOW.limit, limit
-    try:
-        yield
-    finally:
-        _NOW.limit = outer
+
+    __slots__ = ("limit", "outer")
+
+    def __init__(self, limit: Any) -> None:
+        self.limit = limit
+
+    def __enter__(self) -> None:
+        self.outer, _NOW.limit = _NOW.limit, self.limit
+
+    def __exit__(self, *_: object) -> None:
+        _NOW.limit = self.outer
+
+
+def limit_now() -> Any:
+    """The value of the moment below which a result is certain to be rejected; in compiled code a traced one."""
+    return _NOW.limit
 
 
 def limited(function: Callable[..., Any]) -> Callable[..., Any]:

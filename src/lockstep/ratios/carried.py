@@ -257,7 +257,12 @@ class Carried(Ratio):
 
     def least(self, accept: Array, memory: Memory, log_proposal_ratio: Array) -> Array:
         # accept <= log_q + (value - memory), solved for the value.
-        return surely_below(memory if self.correlation is None else memory.value, accept, -log_proposal_ratio)
+        is_number = self.correlation is None and not self.evaluate.has_path
+        return surely_below(memory if is_number else memory.value, accept, -log_proposal_ratio)
+
+    @property
+    def can_stop(self) -> bool:
+        return self.evaluate.can_stop
 
     def probe(self, noise: Any, position: Position, candidates: Position) -> Iterator[Probed]:
         values = self.evaluate.probed(noise, candidates)

@@ -13,19 +13,22 @@ from lockstep.core import random
 from lockstep.core.evaluation import Evaluation
 from lockstep.core.parts import part, set_field, static
 from lockstep.core.precision import canonical
+from lockstep.core.ratio import surely_below
 from lockstep.core.trees import is_concrete, is_key, namespace
 from lockstep.core.types import Array, Key, Position, Shape
 from lockstep.host.black_box import BlackBox, replaced
 from lockstep.host.boxes import map_boxes
 from lockstep.host.functions import Scalar, wrapped
 from lockstep.host.generator import RandomKey, as_keys
+from lockstep.host.limit import limit_now
 from lockstep.host.scope import quiet
-from lockstep.state_space.faults import emptied, fault, looked, seen
+from lockstep.state_space.faults import emptied, exceeded, fault, looked, seen
 from lockstep.state_space.filter import Filter, FilterNoise
 from lockstep.state_space.forecast import Forecaster, forecaster_of
 from lockstep.state_space.noisiness import cure_of
 from lockstep.state_space.paths import traced
 from lockstep.state_space.resampling import ancestors
+from lockstep.state_space.stopping import run_until
 
 TRIES = 64  # filters, to find what is wrong with some
 
@@ -76,6 +79,10 @@ class ParticleEstimate(Evaluation):
         )
 
     @property
+    def can_stop(self) -> bool:
+        return self.filter.model.log_bound is not None
+
+    @property
     def is_of_keys(self) -> bool:
         return self.filter.model.draw is None
 
@@ -101,7 +108,11 @@ class ParticleEstimate(Evaluation):
             raise NotImplementedError("a particle filter with black boxes cannot be called back from compiled code")
         full = self.opened(noise)
         log_prior = self.log_prior(position)
-        cloud, _, (history, lineage) = self.filter(full, position, is_kept=self.has_path)
+        if self.can_stop:
+            least = surely_below(limit_now(), -log_prior)
+            cloud, (history, lineage) = run_until(self.filter, full, position, least, self.has_path)
+        else:
+            cloud, _, (history, lineage) = self.filter(full, position, is_kept=self.has_path)
         xp = namespace(full.resampling)
         # Outside of the support of the prior the model need not have a meaning.
         value = xp.where(log_prior == -np.inf, -np.inf, log_prior + cloud.log_likelihood)[()]
@@ -145,7 +156,9 @@ class ParticleEstimate(Evaluation):
             else:
                 found = looked(canonical(made, "model"), full, canonical(position, "position"))
             increments, are_right = jax.tree.map(np.asarray, found)
-            said = fault(made, increments, are_right) or emptied(made, increments)
+            said = (
+                fault(made, increments, are_right) or emptied(made, increments) or exceeded(made, increments, position)
+            )
             if said is not None:
                 return f"{self.name} ({said})"
         return self.name

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from lockstep.core.trees import is_floating, namespace
 from lockstep.core.types import Array
 from lockstep.state_space.filter import Cloud, Filter
+from lockstep.state_space.stopping import bounds_of
 
 SHOULD = "a log density must be a number, or minus infinity outside the support"
 
@@ -51,6 +53,20 @@ def emptied(made: Filter, increments: np.ndarray) -> str | None:
     if not empty.size:
         return None
     return f"no particle had a weight {_step(made, int(empty[0]))}"
+
+
+def exceeded(made: Filter, increments: np.ndarray, theta: Any) -> str | None:
+    """At which step the estimate was above the bound that the model gives for it; None if at none, or without one."""
+    if made.model.log_bound is None:
+        return None
+    bounds = np.asarray(bounds_of(made, theta, np if made.model.is_boxed else jnp))
+    above = np.flatnonzero(increments > bounds)
+    if not above.size:
+        return None
+    index = int(above[0])
+    return (
+        f"log_bound returned {bounds[index]:.6g} {_step(made, index)}, where the estimate added {increments[index]:.6g}"
+    )
 
 
 def _step(made: Filter, index: int) -> str:

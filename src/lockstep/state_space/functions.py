@@ -74,6 +74,13 @@ def numbers(values: Any, name: str, particles: int, time: Any) -> Array:
     return values
 
 
+def one_number(value: Any, name: str, time: Any) -> Array:
+    """A value that is one real number for all particles, or an error that says what it is instead."""
+    if not is_array(value) or np.shape(value) or jnp.result_type(value).kind not in "fiu":
+        raise TypeError(f"{name} returned {shapes(value)}{_at(time)}; it must return one real number")
+    return value
+
+
 def require_states(states: Any, name: str, particles: int, time: Any, like: Any = None) -> Any:
     """States of all particles, or an error that says what they are instead."""
     leaves = jax.tree.leaves(states)

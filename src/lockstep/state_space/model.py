@@ -45,6 +45,11 @@ class StateSpace:
     look_ahead
         ``look_ahead(theta, state, y, t)``: for an auxiliary filter a guess of the log density of the next observation,
         made at time t, given the state before the transitions that lead to it.
+    log_bound
+        ``log_bound(theta, y, t)``: a number that ``log_observation`` does not exceed at any state (for a guided filter:
+        that plus the log weights of ``propose`` that lead to the observation). The filters of `ls.particle_marginal`
+        then stop as soon as their candidate is certain to be rejected; the draws stay the same. An estimate that
+        exceeds the bound is no number, and is counted and reported.
     log_initial, log_transition
         ``log_initial(theta, state)`` and ``log_transition(theta, state, previous, t)``: log densities, which
         `ls.particle_gibbs` needs.
@@ -81,6 +86,7 @@ class StateSpace:
     propose: Any = None
     propose_initial: Any = None
     look_ahead: Any = None
+    log_bound: Any = None
     log_initial: Any = None
     log_transition: Any = None
 
@@ -93,6 +99,7 @@ class StateSpace:
             "propose": (ALL, ALL, ONE, ONE),
             "propose_initial": (ALL, ONE, ONE),
             "look_ahead": (ONE, ALL, ONE),
+            "log_bound": (ONE, ONE),
             "log_initial": (ONE, ALL),
             "log_transition": (ONE, ALL, ALL),
         }
@@ -102,6 +109,15 @@ class StateSpace:
                 set_field(self, name, swarm(function, name, *mapped))
             elif name in ("initial", "transition", "log_observation"):
                 raise TypeError(f"{name} of StateSpace must be a function, not None")
+        if self.log_bound is not None and self.look_ahead is not None:
+            raise TypeError(
+                "log_bound of StateSpace has no meaning with look_ahead, by which weights are divided; leave one of "
+                "them out"
+            )
+        if self.log_bound is not None and self.log_bound.is_boxed and not self.is_boxed:
+            raise TypeError(
+                "log_bound of StateSpace is a black box, but the other functions are compiled; write it with jax.numpy"
+            )
         if self.draw is not None and not isinstance(self.draw, Function):
             set_field(self, "draw", Function(self.draw, "draw"))
         if self.is_boxed and self.draw is None:
