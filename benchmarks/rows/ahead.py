@@ -50,7 +50,7 @@ def called(scale: float, ahead: int | str) -> Builder:
         more = {} if ahead == 1 else {"ahead": ahead, "executor": processes()}
 
         def run() -> Any:
-            return ls.sample(kernel, np.zeros(2), draws=updates, chains=1, seed=1, **more).positions
+            return ls.sample(kernel, np.ones(2), draws=updates, chains=1, seed=1, **more).positions
 
         return timed("one process" if ahead == 1 else f"two processes, ahead={ahead}", updates, run)
 
@@ -133,16 +133,16 @@ ROWS = (
         called(4.8, 2),
         (called(4.8, 1),),
         at_least=1.7,
-        updates=256,
+        updates=512,
         repeats=3,
     ),
     Row(
         "ahead-often",
         "the same, acceptance about 0.25",
-        called(2.7, "auto"),
-        (called(2.7, 1),),
+        called(2.2, "auto"),
+        (called(2.2, 1),),
         at_least=1.5,
-        updates=256,
+        updates=512,
         repeats=3,
     ),
     Row(

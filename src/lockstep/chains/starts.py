@@ -13,6 +13,7 @@ from lockstep.core import random
 from lockstep.core.arguments import is_array, shapes
 from lockstep.core.parts import part, static
 from lockstep.core.precision import canonical, on_device
+from lockstep.core.proposal import Proposal
 from lockstep.core.trees import describe, is_floating, is_key, one_of
 from lockstep.core.types import Key, Position
 from lockstep.core.warnings import warn
@@ -135,10 +136,16 @@ def _shapes(positions: Position) -> Any:
 def _require_proposable(kernel: Any, positions: Position, chains: int, key: Key) -> None:
     """What the proposals say of a position comes before what the users' functions make of it."""
     for simple, places in kernel.placed(jax.tree.map(np.asarray, positions)):
-        jax.eval_shape(simple.proposal.noise, key, one_of(places, 0))
+        _proposed.eval_shape(simple.proposal, key, one_of(places, 0))
         is_one = all(np.array_equal(leaf, np.broadcast_to(leaf[:1], leaf.shape)) for leaf in jax.tree.leaves(places))
         for chain in range(1 if is_one else chains):
             simple.proposal.require_start(one_of(places, chain))
+
+
+@jax.jit
+def _proposed(proposal: Proposal, key: Key, position: Position) -> Any:
+    """Never run: what the noise of a proposal looks like is found once for each kind."""
+    return proposal.noise(key, position)
 
 
 def _require_promises(kernel: Any, positions: Position) -> None:

@@ -18,7 +18,7 @@ from lockstep.core.types import Array, Key, Position
 
 CELL = 64
 MOST_UPDATES = 2**17  # of all chains together in one block
-MOST_CELLS = 1024
+MOST_CELLS = 2048
 MOST_NOISE = 2**24  # bytes of noise, and of what it is made of, in one block (but always at least one cell a chain)
 MOST_OUTPUT = 2**26  # bytes of draws in one block
 

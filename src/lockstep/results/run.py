@@ -85,11 +85,11 @@ class Run:
     def about(self) -> dict[str, Any]:
         return about(self.kernel) if self.stored_about is None else self.stored_about
 
-    @property
+    @functools.cached_property
     def chains(self) -> int:
         return int(jax.tree.leaves(self.walked)[0].shape[0])
 
-    @property
+    @functools.cached_property
     def draws(self) -> int:
         return int(jax.tree.leaves(self.walked)[0].shape[1])
 
