@@ -351,7 +351,7 @@ PARTICLES = {
     "inputs": None,
 }
 QUICK |= {
-    ls.models.StateSpace: STATES | dict.fromkeys(("observe", "propose", "propose_initial", "look_ahead")),
+    ls.models.StateSpace: STATES | dict.fromkeys(("observe", "propose", "propose_initial", "look_ahead", "log_bound")),
     ls.particle_gibbs: PARTICLES,
     ls.particle_marginal: PARTICLES
     | {"correlation": 0.0, "paths": False, "resampling": "systematic", "threshold": 1.0},

@@ -1,6 +1,7 @@
 """The house: rooms in layers. A room imports from rooms above it, never from one below, wherever the import stands."""
 
 import ast
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,33 @@ def test_an_import_from_below_is_found(tmp_path):
     file = tmp_path / "a.py"
     file.write_text("def f():\n    from lockstep.cli import main\n    import lockstep.core.parts\n")
     assert looks_down(HOUSE / "core" / "parts.py", imported_modules(file)) == ["lockstep.cli"]
+
+
+def module_of(path: Path) -> str:
+    parts = path.relative_to(HOUSE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imported_first(path: Path) -> set[str]:
+    """The modules of the package that must be there before a file begins."""
+    found = set()
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("lockstep."):
+            names = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= names & MODULES or {node.module}
+    return found
+
+
+MODULES = {module_of(path) for path in FILES}
+
+
+def test_modules_do_not_import_each_other_in_a_circle():
+    """Whichever is imported first, nothing is there by half."""
+    graph = {module_of(path): imported_first(path) - {module_of(path)} for path in FILES}
+    assert len(list(TopologicalSorter(graph).static_order())) >= len(FILES)
+    graph["lockstep.core.types"] = {"lockstep.core.kernel"}
+    with pytest.raises(CycleError):
+        TopologicalSorter(graph).prepare()
 
 
 def test_tests_live_in_the_same_rooms():

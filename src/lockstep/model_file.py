@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
@@ -41,7 +42,7 @@ def _required(function: FunctionType) -> bool:
     return any(p.default is p.empty for p in inspect.signature(function).parameters.values())
 
 
-def _call(function: Any, file: str) -> tuple[Any, Any]:
+def _call(function: Callable[..., Any], file: str) -> tuple[Any, Any]:
     found = function()
     if not isinstance(found, tuple) or len(found) != 2:
         raise ValueError(f"{function.__name__} of {file} returned {found!r}; it must return kernel, initial")

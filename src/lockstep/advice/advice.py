@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterator
+from os import PathLike
 from typing import Any
 
 import jax
@@ -108,7 +109,7 @@ class Advice:
         options.setdefault("initial", Starts(start, is_walked=True))
         return sample(kernel, chains=chains, seed=self.pilot.seed + 1 if seed is None else seed, **options)
 
-    def figure(self, path: Any = None) -> Any:
+    def figure(self, path: str | PathLike[str] | None = None) -> Any:
         """Predicted separations and kernel discrepancy against m for each rule, with the chosen one marked."""
         return draw(self, path)
 

@@ -16,6 +16,7 @@ from lockstep.core.evaluation import Evaluation
 from lockstep.core.precision import canonical, double_precision
 from lockstep.core.progress import duration
 from lockstep.core.proposal import Proposal
+from lockstep.core.types import Key, Position
 from lockstep.core.warnings import warn
 from lockstep.host.boxes import called_back
 from lockstep.host.callback import raised_here
@@ -116,7 +117,7 @@ def relative_variance(evaluation: Any, places: Any, seed: int) -> float:
         one, positions = called_back(canonical(evaluation, "estimator")), canonical(places, "positions")
         count = len(jax.tree.leaves(positions)[0])
 
-        def replicates(key: Any, position: Any) -> Any:
+        def replicates(key: Key, position: Position) -> Any:
             noise = one.noise(key, position, (REPLICATES,))
             return jax.lax.map(lambda each: one(each, position), noise)
 

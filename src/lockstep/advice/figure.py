@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from typing import Any
 
 import numpy as np
 
 
-def draw(advice: Any, path: Any = None) -> Any:
+def draw(advice: Any, path: str | PathLike[str] | None = None) -> Any:
     """Draw it; save it if a path is given. Returns the matplotlib figure."""
     from matplotlib.ticker import LogLocator, NullFormatter
 

@@ -12,6 +12,7 @@ from scipy.special import ndtr
 
 from lockstep.chains.starts import Starts
 from lockstep.core.arguments import MOST_SEED, whole
+from lockstep.core.kernel import Kernel
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.ratios.carried import Carried
 from lockstep.ratios.posterior import Posterior
@@ -91,7 +92,7 @@ class ParticleAdvice:
         return "\n".join([*lines, *(f"  - {sentence}" for sentence in self.findings)])
 
 
-def is_filtering(kernel: Any) -> bool:
+def is_filtering(kernel: Kernel) -> bool:
     """Whether a kernel estimates a likelihood by particles."""
     return (
         isinstance(kernel, MetropolisHastings)

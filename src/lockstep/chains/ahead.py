@@ -16,11 +16,12 @@ import jax
 import numpy as np
 
 from lockstep.chains.foresight import Foresight, Guess, foresight
+from lockstep.chains.pool import Workforce
 from lockstep.chains.raised import unpacked
 from lockstep.core.arguments import whole
-from lockstep.core.kernel import State
+from lockstep.core.kernel import Kernel, Positioned, State
 from lockstep.core.precision import double_precision
-from lockstep.core.types import Key
+from lockstep.core.types import Key, Tree
 from lockstep.engine.ahead import Ahead, CompiledAhead
 from lockstep.engine.block import CELL, Block, Output
 from lockstep.engine.choice import engine_of
@@ -42,7 +43,7 @@ Guesses: TypeAlias = dict[tuple[int, bytes], Guess]  # by the number of an updat
 
 
 @contextmanager
-def engine_ahead(kernel: Any, ahead: int | str, executor: Any) -> Iterator[Engine]:
+def engine_ahead(kernel: Kernel, ahead: int | str, executor: Workforce) -> Iterator[Engine]:
     """The engine that computes so many updates of a kernel at once: with workers where it has black boxes."""
     width = ahead if isinstance(ahead, int) else None
     if width == 1:
@@ -63,7 +64,7 @@ def require_ahead(ahead: Any) -> int | str:
     return whole(ahead, "ahead", 1, MOST_AHEAD)
 
 
-def require_workers(ahead: int | str, executor: Any, is_grouped: bool) -> None:
+def require_workers(ahead: int | str, executor: Workforce, is_grouped: bool) -> None:
     """Refuse updates ahead of black boxes where nobody is there to make them."""
     if executor is None:
         raise ValueError(
@@ -116,7 +117,7 @@ class InterpretedAhead(Ahead):
         self.typical = seconds if self.typical == np.inf else 0.8 * self.typical + 0.2 * seconds
 
     def stock(
-        self, kernel: Any, chain_keys: Key, state: Any, cells: int, end: int
+        self, kernel: Kernel, chain_keys: Key, state: Positioned, cells: int, end: int
     ) -> AbstractContextManager[Stock | None]:
         self.end = end
         return super().stock(kernel, chain_keys, state, cells, end)
@@ -129,9 +130,9 @@ class InterpretedAhead(Ahead):
 
     def advance(
         self,
-        kernel: Any,
+        kernel: Kernel,
         chain_keys: Key,
-        state: Any,
+        state: Positioned,
         block: Block,
         thinning: Thinning,
         cells: int,
@@ -165,13 +166,13 @@ class Path:
     ``rows`` is the noise of the block and of some updates behind it.
     """
 
-    def __init__(self, engine: InterpretedAhead, kernel: Any, rows: list[Any], start: int, guesses: Guesses) -> None:
+    def __init__(self, engine: InterpretedAhead, kernel: Kernel, rows: list[Any], start: int, guesses: Guesses) -> None:
         self.engine, self.rows, self.start, self.at = engine, rows, start, start
         self.known: dict[bytes, Made] = {}
         self.kernel = walking(recalling(kernel, self.known, unpacked))
         self.guesses = guesses
 
-    def move(self, state: Any, row: Any) -> tuple[Any, Any]:
+    def move(self, state: Positioned, row: Tree) -> tuple[Any, Any]:
         """One update, with the calls that were made for it."""
         engine, here = self.engine, _place(state)
         self.known.clear()
@@ -185,7 +186,7 @@ class Path:
         engine.updates, engine.changes = engine.updates + 1, engine.changes + (_place(moved) != here)
         return moved, info
 
-    def _guess(self, state: Any) -> None:
+    def _guess(self, state: Positioned) -> None:
         """Have made what is most probably asked for next, and forget what no longer is."""
         guesses: Guesses = {}
         for at, begin, probability in self._likely(state):
@@ -199,7 +200,7 @@ class Path:
             guess.is_wanted = False
         self.guesses = guesses
 
-    def _likely(self, state: Any) -> Iterator[tuple[int, Any, float]]:
+    def _likely(self, state: Positioned) -> Iterator[tuple[int, Any, float]]:
         """Updates by their numbers, the states they begin at and their probabilities, the most probable first."""
         change, width = self.engine.change, self.engine.width
         end = self.start + len(self.rows)
@@ -219,13 +220,13 @@ class Path:
                 for taken in self._taken(begin, self.rows[at - self.start]):
                     heapq.heappush(heap, (minus * change, order + 1, at + 1, taken))
 
-    def _taken(self, state: Any, row: Any) -> Iterable[Any]:
+    def _taken(self, state: Any, row: Tree) -> Iterable[Any]:
         """The state after an update that takes its candidate, but for what it remembers; nothing if that is unknown."""
         if isinstance(self.kernel, (MetropolisHastings, Rejecting)):
             yield State(self.kernel.proposal(row[0], state.position)[0], state.memory)
 
 
-def _place(state: Any) -> bytes:
+def _place(state: Positioned) -> bytes:
     """The position of a state in a few bytes."""
     digest = hashlib.blake2b(digest_size=16)
     for leaf in jax.tree.leaves(state.position):

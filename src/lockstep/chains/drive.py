@@ -14,6 +14,7 @@ from lockstep.chains.judge import Judge
 from lockstep.chains.keepers import Keeper
 from lockstep.chains.task import Task
 from lockstep.chains.trial import Trial, require_success
+from lockstep.core.kernel import Kernel, Positioned
 from lockstep.core.progress import Progress
 from lockstep.engine.block import CELL, Block, Output
 from lockstep.engine.choice import engine_of
@@ -28,7 +29,7 @@ LONGEST_JUDGED = 16 * CELL
 
 
 def drive(
-    kernel: Any,
+    kernel: Kernel,
     chain_keys: Any,
     point: Point,
     task: Task,
@@ -95,9 +96,9 @@ def next_block(task: Task, start: int, end: int, cells: int, pace: Pace, is_due:
 
 
 def advance(
-    kernel: Any,
+    kernel: Kernel,
     chain_keys: Any,
-    state: Any,
+    state: Positioned,
     block: Block,
     thinning: Thinning,
     cells: int,
@@ -111,7 +112,7 @@ def advance(
 
 
 def after(
-    point: Point, block: Block, state: Any, output: Output, task: Task, seconds: float, failures: Failures | None
+    point: Point, block: Block, state: Positioned, output: Output, task: Task, seconds: float, failures: Failures | None
 ) -> tuple[Output | None, Point]:
     """The draws that a block has completed (None in the warm-up, which has none), and where the run then is."""
     is_warmup = block.start < task.warmup

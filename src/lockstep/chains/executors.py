@@ -13,7 +13,7 @@ import cloudpickle
 from lockstep.chains.interrupt import Stop
 from lockstep.chains.jobs import pack, work
 from lockstep.chains.outcome import Outcome
-from lockstep.chains.pool import MOST_LOSSES, Workers, is_lost, lost_too_often, workers
+from lockstep.chains.pool import MOST_LOSSES, Workers, Workforce, is_lost, lost_too_often, workers
 from lockstep.chains.raised import unpacked
 from lockstep.chains.task import Task
 from lockstep.core.warnings import warn
@@ -26,7 +26,7 @@ SECONDS_WITHOUT_WORKERS = 60.0
 
 
 def run_tasks(
-    tasks: Sequence[Task], executor: Any, stop: Stop, watch: Callable[[], None]
+    tasks: Sequence[Task], executor: Workforce, stop: Stop, watch: Callable[[], None]
 ) -> Iterator[tuple[int, Outcome]]:
     """Run tasks on an executor; yield the number and the outcome of each as it comes. Tasks may be stopped early."""
     running: dict[Future[bytes], int] = {}

@@ -10,6 +10,7 @@ import numpy as np
 from lockstep.chains.placing import Placing
 from lockstep.chains.starts import Starts, initial_positions, start_keys
 from lockstep.core.declared import Part
+from lockstep.core.kernel import Kernel
 from lockstep.core.types import Key, Position
 from lockstep.core.warnings import warn
 from lockstep.coupling.common_noise import Pair
@@ -27,7 +28,7 @@ class Fitted(NamedTuple):
     began: str | None = None
 
 
-def fitted(kernel: Any, initial: Any, chains: int, key: Key, progress: bool | None = None) -> Fitted:
+def fitted(kernel: Kernel, initial: Any, chains: int, key: Key, progress: bool | None = None) -> Fitted:
     """The kernel with every part that has a method ``fit`` fitted, and where its chains are to begin.
 
     ``fit(position, progress)`` returns the fitted part, and where chains may begin: `Scattered` around a mode, a
@@ -39,12 +40,12 @@ def fitted(kernel: Any, initial: Any, chains: int, key: Key, progress: bool | No
     return Fitted(found, initial) if start is None else Fitted(found, *_begin(start, initial, chains, key))
 
 
-def fitted_parts(kernel: Any, initial: Any, key: Key, progress: bool | None = None) -> tuple[Any, Any]:
+def fitted_parts(kernel: Kernel, initial: Any, key: Key, progress: bool | None = None) -> tuple[Any, Any]:
     """The kernel with every part that has a method ``fit`` fitted, and where that says chains may begin, if it does."""
     position: Any = None
     known: dict[int, tuple[Any, Any]] = {}
 
-    def has_fit(node: Any) -> bool:
+    def has_fit(node: object) -> bool:
         return isinstance(node, Part) and node.fit is not None
 
     def fit(node: Any) -> Any:
@@ -63,7 +64,7 @@ def fitted_parts(kernel: Any, initial: Any, key: Key, progress: bool | None = No
     return found, next((start for _, start in known.values() if start is not position), None)
 
 
-def _begin(start: Any, initial: Any, chains: int, key: Key) -> tuple[Any, str | None]:
+def _begin(start: Position, initial: Any, chains: int, key: Key) -> tuple[Any, str | None]:
     """Where chains begin if a fit has found where they may."""
     is_left_out = isinstance(initial, Placing) and initial.is_left_out
     is_own = not is_left_out and (callable(initial) or isinstance(initial, (Starts, Pair)))

@@ -21,9 +21,10 @@ from typing import Any
 import cloudpickle
 
 from lockstep.chains.lines import sending
-from lockstep.chains.pool import MOST_LOSSES, Workers, is_lost, lost_too_often, workers
+from lockstep.chains.pool import MOST_LOSSES, Workers, Workforce, is_lost, lost_too_often, workers
 from lockstep.chains.raised import packed
 from lockstep.chains.sent import received, sent
+from lockstep.core.kernel import Kernel
 from lockstep.core.precision import double_precision
 from lockstep.engine.collector import old_objects_set_aside
 from lockstep.engine.interpreted import walking
@@ -65,7 +66,7 @@ class Guess:
 class Foresight:
     """Gives guesses to workers, the most probable first, as many at a time as there are workers."""
 
-    def __init__(self, pool: Workers, kernel: Any) -> None:
+    def __init__(self, pool: Workers, kernel: Kernel) -> None:
         self.pool, self.way = pool, sending(pool, make, sent(kernel, "kernel"))
         self.waiting: list[tuple[float, int, Guess]] = []
         self.numbers = itertools.count()  # of equally probable ones the first comes first
@@ -95,7 +96,7 @@ class Foresight:
                 future = self.way.send(guess.job)
                 future.add_done_callback(functools.partial(self._done, guess, self.pool.executor))
 
-    def _done(self, guess: Guess, executor: Any, future: Future[bytes]) -> None:
+    def _done(self, guess: Guess, executor: Workforce, future: Future[bytes]) -> None:
         """Take what a worker has made; a guess whose worker was lost is given to another."""
         try:
             made = cloudpickle.loads(future.result())
@@ -109,7 +110,7 @@ class Foresight:
             if self.is_open:
                 guess.made.set_result(made)
 
-    def _failed(self, guess: Guess, executor: Any, error: Exception) -> None:
+    def _failed(self, guess: Guess, executor: Workforce, error: Exception) -> None:
         with self.lock:
             self.running.discard(guess)
             if not self.is_open:
@@ -124,7 +125,7 @@ class Foresight:
 
 
 @contextmanager
-def foresight(kernel: Any, executor: Any) -> Iterator[Foresight]:
+def foresight(kernel: Kernel, executor: Workforce) -> Iterator[Foresight]:
     """Workers that make updates of a kernel ahead; what they are at in the end is forgotten."""
     with workers(executor) as pool:
         found = Foresight(pool, kernel)

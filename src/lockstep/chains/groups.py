@@ -16,6 +16,7 @@ from lockstep.chains.executors import run_tasks
 from lockstep.chains.interrupt import Stop
 from lockstep.chains.judge import record_end, recorded
 from lockstep.chains.outcome import Outcome
+from lockstep.chains.pool import Workforce
 from lockstep.chains.session import run_and_keep, run_chains
 from lockstep.chains.task import Task
 from lockstep.chains.until import STATISTIC_DIGITS, Criterion, Look, rounded_up
@@ -53,7 +54,7 @@ def run_task(task: Task, executor: Any, progress: bool | None, is_collected: boo
     return run_chains(task, progress, is_collected)
 
 
-def run_groups(task: Task, executor: Any, progress: bool | None, is_collected: bool = True) -> Outcome:
+def run_groups(task: Task, executor: Workforce, progress: bool | None, is_collected: bool = True) -> Outcome:
     """Run a task as groups of chains, on an executor or (None) one after the other in this process."""
     task, ended = recorded(task)
     if task.until is not None:
@@ -62,7 +63,9 @@ def run_groups(task: Task, executor: Any, progress: bool | None, is_collected: b
     return outcome._replace(until=ended if outcome.is_complete else None)
 
 
-def _run_rounds(task: Task, until: Criterion, executor: Any, progress: bool | None, is_collected: bool) -> Outcome:
+def _run_rounds(
+    task: Task, until: Criterion, executor: Workforce, progress: bool | None, is_collected: bool
+) -> Outcome:
     """All groups to one number of draws after the other, until all chains together have enough."""
     if task.directory is None:
         raise ValueError(
@@ -83,7 +86,7 @@ def _run_rounds(task: Task, until: Criterion, executor: Any, progress: bool | No
             return outcome._replace(output=outcome.output if is_collected else None, until=ended)
 
 
-def _run_once(task: Task, executor: Any, progress: bool | None, is_collected: bool) -> Outcome:
+def _run_once(task: Task, executor: Workforce, progress: bool | None, is_collected: bool) -> Outcome:
     began = time.perf_counter()
     with ExitStack() as stack:
         tasks = [task]
@@ -137,7 +140,7 @@ def split(task: Task, width: int) -> list[Task]:
     ]
 
 
-def run_all(tasks: list[Task], executor: Any, shown: Progress, outer: Stop | None = None) -> list[Outcome]:
+def run_all(tasks: list[Task], executor: Workforce, shown: Progress, outer: Stop | None = None) -> list[Outcome]:
     """The outcomes of tasks, in their order; incomplete ones where they were stopped."""
     outcomes = [Outcome(None, Totals(), False)] * len(tasks)
     with Stop(shown.is_shown, outer=outer) as stop:

@@ -106,7 +106,7 @@ class Collector:
         self._settle()
         return jax.tree.map(lambda leaf: leaf[:, :draws], self.output.positions)
 
-    def taken(self, like: Any) -> Output | None:
+    def taken(self, like: object) -> Output | None:
         """What was gathered, with positions in the structure of a state's."""
         if self.output is None or not self.filled:
             return None

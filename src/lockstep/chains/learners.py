@@ -8,13 +8,15 @@ from typing import Any
 import jax
 import numpy as np
 
+from lockstep.core.kernel import Kernel
 from lockstep.core.proposal import Proposal
+from lockstep.core.types import Position
 from lockstep.coupling.common_noise import Pair
 from lockstep.kernels.compose import Cycle
 from lockstep.storage.learnt import filled
 
 
-def require_adaptable(kernel: Any) -> None:
+def require_adaptable(kernel: Kernel) -> None:
     """Refuse a kernel none of whose proposals learns."""
     if not _proposals(kernel):
         raise ValueError(
@@ -23,17 +25,17 @@ def require_adaptable(kernel: Any) -> None:
         )
 
 
-def _is_adaptable(node: Any) -> bool:
+def _is_adaptable(node: object) -> bool:
     """Whether a part of a kernel is a proposal that learns."""
     return isinstance(node, Proposal) and node.adapted is not None
 
 
-def _proposals(kernel: Any) -> list[Any]:
+def _proposals(kernel: Kernel) -> list[Any]:
     """All proposals that learn."""
     return [node for node in jax.tree.leaves(kernel, is_leaf=_is_adaptable) if _is_adaptable(node)]
 
 
-def replaced(kernel: Any, positions: Any, step: np.ndarray) -> Any:
+def replaced(kernel: Kernel, positions: Position, step: np.ndarray) -> Any:
     """The kernel with each adaptable proposal replaced; in a `Cycle` each by the step of its own kernel."""
     if isinstance(kernel, Cycle) and np.ndim(step) == 1:
         return Cycle([replaced(one, positions, own) for one, own in zip(kernel.kernels, step, strict=True)])
@@ -46,17 +48,17 @@ def replaced(kernel: Any, positions: Any, step: np.ndarray) -> Any:
     return jax.tree.map(replace, kernel, is_leaf=_is_adaptable)
 
 
-def shaped(kernel: Any, positions: Any) -> Any:
+def shaped(kernel: Kernel, positions: Position) -> Any:
     """The kernel with scales of their final shape, so that all windows share one compiled program."""
     return replaced(kernel, jax.tree.map(lambda leaf: np.asarray(leaf)[:1, None], positions), np.ones(()))
 
 
-def numbers(kernel: Any) -> list[Any]:
+def numbers(kernel: Kernel) -> list[Any]:
     """The leaves of all proposals that learn."""
     return jax.tree.leaves(_proposals(kernel))
 
 
-def with_numbers(kernel: Any, numbers: list[np.ndarray], directory: Path) -> Any:
+def with_numbers(kernel: Kernel, numbers: list[np.ndarray], directory: Path) -> Any:
     """The kernel with these leaves in its proposals that learn."""
     proposals = iter(filled(_proposals(kernel), numbers, directory))
     return jax.tree.map(lambda node: next(proposals) if _is_adaptable(node) else node, kernel, is_leaf=_is_adaptable)

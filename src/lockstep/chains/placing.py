@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from lockstep.chains.starts import Starts
+from lockstep.core.kernel import Kernel
 from lockstep.core.parts import part, static
 from lockstep.core.shown import Shown
 from lockstep.core.types import Key, Position
@@ -37,7 +38,7 @@ class Walked:
         return self.draw(key)
 
 
-def placed(kernel: Any, initial: Any) -> Any:
+def placed(kernel: Kernel, initial: Any) -> Any:
     """Where chains walk from, for what a user gave as ``initial``; None: the kernel says, or it is refused."""
     shown: Shown | None = kernel.shown
     is_left_out = initial is None
@@ -52,7 +53,7 @@ def placed(kernel: Any, initial: Any) -> Any:
     return Placing(shown, Function(initial, "initial"), is_left_out)
 
 
-def law_of(kernel: Any) -> Any:
+def law_of(kernel: Kernel) -> Any:
     """The law of the values at which chains begin, if the user did not say."""
     if kernel.shown is None or kernel.shown.draw is None:
         raise ValueError(
@@ -62,14 +63,14 @@ def law_of(kernel: Any) -> Any:
     return kernel.shown.draw
 
 
-def legs_placed(shown: Any, values: Any) -> Any:
+def legs_placed(shown: Any, values: object) -> Any:
     """The position with some values; of a pair, both."""
     if isinstance(values, Pair):
         return Pair(*(shown.unconstrained(leg) for leg in values))
     return shown.unconstrained(values)
 
 
-def _each_placed(shown: Any, values: Any) -> Any:
+def _each_placed(shown: Any, values: object) -> Any:
     """The same with a leading axis over chains."""
     count = len(jax.tree.leaves(values)[0])
     chains = [legs_placed(shown, jax.tree.map(lambda leaf: leaf[i], values)) for i in range(count)]  # noqa: B023

@@ -24,9 +24,12 @@ Work: TypeAlias = Callable[[tuple[bytes, Any]], bytes]  # on a model and the res
 class Submitting(Protocol):
     """Whatever does the work of an executor, whether it inherits from one or not."""
 
-    def submit(self, function: Any, /, *arguments: Any) -> Any: ...
+    def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Any: ...
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None: ...
+
+
+Workforce: TypeAlias = Submitting | int  # what users give as executor; a number is one of processes
 
 
 class Workers:
@@ -86,7 +89,7 @@ def lost_too_often(last: Exception) -> RuntimeError:
 
 
 @contextmanager
-def workers(executor: Any) -> Iterator[Workers]:
+def workers(executor: Workforce) -> Iterator[Workers]:
     """The workers of an executor, or of a pool of that many processes."""
     if isinstance(executor, ProcessPoolExecutor):
         # A process in which JAX has started must not fork: the child can deadlock.
@@ -113,7 +116,7 @@ def workers(executor: Any) -> Iterator[Workers]:
             pool.executor.shutdown(wait=True, cancel_futures=True)
 
 
-def _size(executor: Any) -> int:
+def _size(executor: Workforce) -> int:
     """How many tasks an executor does at once; as many as there are processors if it does not say."""
     return attribute(executor, "_max_workers") or processors()
 

@@ -29,7 +29,7 @@ MOST_CHAINS = 2**24
 
 
 def make_task(
-    kernel: Any,
+    kernel: Kernel,
     initial: Any,
     draws: int,
     chains: int,

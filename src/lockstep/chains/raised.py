@@ -50,7 +50,7 @@ def _arguments(error: Exception) -> tuple[Any, ...]:
     return OSError.__reduce__(error)[1] if isinstance(error, OSError) else error.args  # type: ignore[return-value]
 
 
-def _dumped(value: Any) -> bytes | None:
+def _dumped(value: object) -> bytes | None:
     """A value as bytes; None if it cannot be sent, or not be read again."""
     with suppress(Exception):
         data: bytes = cloudpickle.dumps(value)

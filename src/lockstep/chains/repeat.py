@@ -16,7 +16,9 @@ import numpy as np
 
 from lockstep.chains.drive import advance
 from lockstep.chains.task import Task
+from lockstep.core.kernel import Kernel, Positioned
 from lockstep.core.trees import is_key, key_of
+from lockstep.core.types import Array, Key, Tree
 from lockstep.core.warnings import warn
 from lockstep.engine.block import CELL, Block
 from lockstep.engine.choice import engine_of
@@ -44,7 +46,7 @@ class Found(NamedTuple):
         return f"{self.name} of chain {self.chain}: {there} there, {here} here"
 
 
-def repeat(kernel: Any, keys: Any, task: Task, step: int, witness: Witness) -> tuple[Any, Any]:
+def repeat(kernel: Kernel, keys: Key, task: Task, step: int, witness: Witness) -> tuple[Any, Any]:
     """Take the updates of a witness, which end at ``step``, again; the states after them and the last info."""
     engine, state = engine_of(kernel), witness.state
     if task.ahead == 1:  # on the devices of the run, since programs for fewer chains may round otherwise
@@ -63,7 +65,14 @@ def repeat(kernel: Any, keys: Any, task: Task, step: int, witness: Witness) -> t
 
 
 def require_repeatable(
-    kernel: Any, keys: Any, task: Task, step: int, state: Any, witness: Witness, other: list[str], suspects: list[str]
+    kernel: Kernel,
+    keys: Key,
+    task: Task,
+    step: int,
+    state: Positioned,
+    witness: Witness,
+    other: list[str],
+    suspects: list[str],
 ) -> str | None:
     """Refuse to go on with a model that computes something else than what the directory holds.
 
@@ -98,8 +107,8 @@ def require_repeatable(
 
 
 def _reason(
-    kernel: Any,
-    keys: Any,
+    kernel: Kernel,
+    keys: Key,
     task: Task,
     step: int,
     witness: Witness,
@@ -146,11 +155,11 @@ def _differences(there: Any, here: Any, first: int, least_scale: float = 0.0) ->
                 yield Found(name or "info", first + chain, a, b, _share(a, b, scale))
 
 
-def _plain(leaf: Any) -> np.ndarray:
+def _plain(leaf: Array) -> np.ndarray:
     return np.asarray(jr.key_data(leaf) if is_key(leaf) else leaf)
 
 
-def _largest(tree: Any) -> float:
+def _largest(tree: Tree) -> float:
     """The largest finite number of a tree."""
     floats = [leaf for leaf in map(_plain, jax.tree.leaves(tree)) if leaf.dtype.kind == "f"]
     return max((float(np.max(np.abs(leaf[np.isfinite(leaf)]), initial=0.0)) for leaf in floats), default=0.0)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax.random as jr
 
 from lockstep.chains.repeat import require_repeatable
 from lockstep.chains.starts import states_at
 from lockstep.chains.task import Task
 from lockstep.core import random
+from lockstep.core.kernel import Kernel
 from lockstep.core.types import Key
 from lockstep.engine.choice import engine_of
 from lockstep.storage.directory import NAME, Record, accept, write_changes
@@ -28,7 +27,7 @@ def is_finished(task: Task) -> bool:
     return last is not None and last.step >= task.steps
 
 
-def resumed(kernel: Any, keys: Key, key_start: Key, task: Task, writer: Writer, point: Point) -> Point:
+def resumed(kernel: Kernel, keys: Key, key_start: Key, task: Task, writer: Writer, point: Point) -> Point:
     """Where a run goes on: the last point that was written, or ``point`` if none was; the model may compute it again.
 
     A point without states is that of a run that is finished, of which nothing is computed.
@@ -46,7 +45,9 @@ def resumed(kernel: Any, keys: Key, key_start: Key, task: Task, writer: Writer, 
     return point
 
 
-def settled(kernel: Any, keys: Key, key_start: Key, task: Task, record: Record, point: Point) -> tuple[Point, Record]:
+def settled(
+    kernel: Kernel, keys: Key, key_start: Key, task: Task, record: Record, point: Point
+) -> tuple[Point, Record]:
     """Where a run goes on, if the model computes what it did; else refused, or accepted with what it computes now.
 
     What a state remembers of its position (a log density, an estimate of it) is of the model that computed it: where

@@ -11,7 +11,7 @@ from typing import Any
 import cloudpickle
 
 
-def sent(model: Any, name: str) -> bytes:
+def sent(model: object, name: str) -> bytes:
     """A model as bytes."""
     stream = io.BytesIO()
     try:

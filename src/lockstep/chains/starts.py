@@ -11,6 +11,7 @@ import numpy as np
 
 from lockstep.core import random
 from lockstep.core.arguments import is_array, shapes
+from lockstep.core.kernel import Kernel, Positioned
 from lockstep.core.parts import part, static
 from lockstep.core.precision import canonical, on_device
 from lockstep.core.proposal import Proposal
@@ -51,7 +52,9 @@ def warn_of_many_starts(initial: Any, chains: Any) -> None:
         )
 
 
-def initial_states(kernel: Any, initial: Any, chains: int, key: Key, first: int = 0, count: int | None = None) -> Any:
+def initial_states(
+    kernel: Kernel, initial: Any, chains: int, key: Key, first: int = 0, count: int | None = None
+) -> Any:
     """States of all chains, from one position, a function of a key, or `Starts`; refused where no chain can start.
 
     Of a group of the chains, the states of ``count`` of them beginning with ``first``.
@@ -93,7 +96,7 @@ def states_at(kernel: Any, positions: Position, initial: Any, keys: Key) -> Any:
     return state
 
 
-def _first_states(kernel: Any, state: Any, positions: Position, keys: Key) -> list[tuple[Any, Any]]:
+def _first_states(kernel: Any, state: Positioned, positions: Position, keys: Key) -> list[tuple[Any, Any]]:
     """The kernels that a kernel is made of, each with its first state.
 
     It is a part of the kernel's own, so that nothing is evaluated twice; but some forget what they evaluate: the
@@ -112,7 +115,7 @@ def _first_states(kernel: Any, state: Any, positions: Position, keys: Key) -> li
 
 
 def like_initial_states(
-    kernel: Any, initial: Any, chains: int, key: Key, first: int = 0, count: int | None = None
+    kernel: Kernel, initial: Any, chains: int, key: Key, first: int = 0, count: int | None = None
 ) -> Any:
     """What looks like the states of all chains at their start, without a call of a black box: to read others from disk.
 
@@ -133,7 +136,7 @@ def _shapes(positions: Position) -> Any:
     return jax.tree.structure(positions), [np.shape(leaf) for leaf in jax.tree.leaves(positions)]
 
 
-def _require_proposable(kernel: Any, positions: Position, chains: int, key: Key) -> None:
+def _require_proposable(kernel: Kernel, positions: Position, chains: int, key: Key) -> None:
     """What the proposals say of a position comes before what the users' functions make of it."""
     for simple, places in kernel.placed(jax.tree.map(np.asarray, positions)):
         _proposed.eval_shape(simple.proposal, key, one_of(places, 0))
@@ -148,7 +151,7 @@ def _proposed(proposal: Proposal, key: Key, position: Position) -> Any:
     return proposal.noise(key, position)
 
 
-def _require_promises(kernel: Any, positions: Position) -> None:
+def _require_promises(kernel: Kernel, positions: Position) -> None:
     """What a ratio takes on trust (an involution, a bound) is looked at on a few candidates of the first chain."""
     for simple, places in called_back(kernel).placed(positions):
         place = jax.tree.map(lambda leaf: on_device(np.asarray(leaf)[0]), places)
@@ -181,14 +184,14 @@ def _positions(initial: Any, chains: int, keys: Key, group: slice) -> Position:
     return jax.tree.map(lambda leaf: on_device(np.broadcast_to(leaf, (count, *leaf.shape))), position)
 
 
-def _canonical(positions: Any) -> Position:
+def _canonical(positions: Position) -> Position:
     found = canonical(positions, "initial")
     if any(is_key(leaf) for leaf in jax.tree.leaves(found)):
         raise TypeError("initial is a random key; give a position, or a function of a key that draws one")
     return found
 
 
-def _repeatable(function: Any) -> Any:
+def _repeatable(function: Callable[..., Any]) -> Any:
     """The function, refused if it draws from another generator: all chains would then start at one place."""
 
     def draw(key: Key) -> Position:
@@ -212,7 +215,7 @@ def _name(kernel: Any, position: Position) -> str:
 
 
 def _require_finite(
-    values: Any, positions: Position, chains: int, message: str, remedy: str, blame: Callable[[Position], str] = str
+    values: object, positions: Position, chains: int, message: str, remedy: str, blame: Callable[[Position], str] = str
 ) -> None:
     for leaf in jax.tree.leaves(values):
         if not is_floating(leaf):

@@ -7,6 +7,8 @@ from typing import Any
 import jax
 import numpy as np
 
+from lockstep.core.kernel import Kernel, Positioned
+from lockstep.core.types import Tree
 from lockstep.engine.bad_ratios import require_ratios
 from lockstep.engine.block import Block
 from lockstep.engine.totals import Totals
@@ -17,11 +19,11 @@ FEWEST_FAILURES = 100  # that tell that a function always fails
 class Trial:
     """The first steps of a run, in which at least one log ratio must be a number."""
 
-    def __init__(self, kernel: Any, steps: int) -> None:
+    def __init__(self, kernel: Kernel, steps: int) -> None:
         self.kernel, self.steps = kernel, steps
         self.infos: list[Any] = []
 
-    def see(self, block: Block, state: Any, info: Any) -> None:
+    def see(self, block: Block, state: Positioned, info: Tree) -> None:
         """Look at a block; raise if it ends the trial, and no ratio was valid."""
         if block.start >= self.steps:
             return

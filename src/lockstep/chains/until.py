@@ -16,6 +16,7 @@ import jax
 import numpy as np
 
 from lockstep.core.arguments import positive
+from lockstep.core.types import Position
 from lockstep.coupling.common_noise import Pair
 from lockstep.coupling.names import entries
 
@@ -228,7 +229,7 @@ def rounded_down(number: int, digits: int) -> int:
     return number // unit * unit
 
 
-def first_draws(positions: Any, draws: int) -> Any:
+def first_draws(positions: Position, draws: int) -> Any:
     """The first draws of each chain."""
     return jax.tree.map(lambda leaf: leaf[:, :draws], positions)
 
@@ -280,7 +281,7 @@ def seconds(number: float) -> Criterion:
     return Time(positive(number, "number"))
 
 
-def require_criterion(value: Any, name: str) -> Criterion:
+def require_criterion(value: object, name: str) -> Criterion:
     """A criterion, or an error that names it."""
     if isinstance(value, Criterion):
         return value

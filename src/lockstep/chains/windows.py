@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from lockstep.core.types import Position, Tree
 from lockstep.engine.bad_ratios import infos
 from lockstep.engine.block import CELL, Output
 
@@ -42,7 +43,7 @@ def lesson(output: Output, windows: list[tuple[int, int]], number: int, log_step
     return seen, np.clip(log_step + excess * (number + 1) ** -0.5, LEAST_STEP, MOST_STEP)
 
 
-def _acceptance(info: Any, start: int, end: int) -> np.ndarray:
+def _acceptance(info: Tree, start: int, end: int) -> np.ndarray:
     """The shares of a window that were accepted, one a kernel."""
     legs = [leg.is_accepted[:, start:end] for leg in infos(info)]
     return np.asarray(np.concatenate(legs).mean(axis=(0, 1)))
@@ -60,7 +61,7 @@ def _seen(windows: list[tuple[int, int]], number: int) -> tuple[int, int]:
     return windows[half][0], ends[number]
 
 
-def _target(positions: Any) -> float:
+def _target(positions: Position) -> float:
     """The acceptance that suits a random walk: 0.44 in one dimension, 0.234 in many."""
     dimension = sum(leaf[0, 0].size for leaf in jax.tree.leaves(positions))
     return 0.234 + 0.206 / dimension

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -15,7 +16,9 @@ from lockstep.check.points import draws_of, pairs_of, points_of, tolerance_of
 from lockstep.core import random
 from lockstep.core.arguments import shapes
 from lockstep.core.precision import canonical, double_precision
+from lockstep.core.randomization import Randomization
 from lockstep.core.trees import describe, is_floating, one_of
+from lockstep.core.types import Array, Key, Position, Tree
 from lockstep.host.boxes import called_back
 from lockstep.host.callback import raised_here
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
@@ -25,7 +28,13 @@ from lockstep.ratios.involutions import Identity, as_involution, log_abs_jacobia
 STANDARD_ERRORS = 6.0
 
 
-def involution(function: Any, x: Any, position: Any = None, candidate: Any = None, tolerance: float = 1e-8) -> Finding:
+def involution(
+    function: Callable[..., Any],
+    x: Array,
+    position: Position = None,
+    candidate: Position = None,
+    tolerance: float = 1e-8,
+) -> Finding:
     """Whether f(f(x)) = x and the stated Jacobian is that of f, at given points.
 
     Parameters
@@ -53,7 +62,7 @@ def involution(function: Any, x: Any, position: Any = None, candidate: Any = Non
             for value, name in ((position, "position"), (candidate, "candidate"))
         )
 
-        def deviations(x: Any, position: Any, candidate: Any) -> tuple[Any, Any]:
+        def deviations(x: Array, position: Position, candidate: Position) -> tuple[Any, Any]:
             image, log_jacobian = f(x, position, candidate)
             back, _ = f(image, candidate, position)
             return _distance(back, x), jnp.abs(log_jacobian - _jacobian(f, x, position, candidate, log_jacobian))
@@ -72,7 +81,12 @@ def involution(function: Any, x: Any, position: Any = None, candidate: Any = Non
 
 
 def balance(
-    kernel: Any, positions: Any, candidates: Any = None, replicates: int = 1000, seed: int = 0, tolerance: float = 1e-8
+    kernel: Any,
+    positions: Position,
+    candidates: Position = None,
+    replicates: int = 1000,
+    seed: int = 0,
+    tolerance: float = 1e-8,
 ) -> Finding:
     """Whether a randomized kernel is in very detailed balance, point by point.
 
@@ -140,7 +154,7 @@ def balance(
     return Finding(True, sentence, residual, worst, values)
 
 
-def _as_many(values: Any, name: str, x: Any) -> Any:
+def _as_many(values: object, name: str, x: Array) -> Any:
     """As many points as there are x."""
     points, count = points_of(values, name), len(jax.tree.leaves(x)[0])
     if len(jax.tree.leaves(points)[0]) != count:
@@ -148,7 +162,7 @@ def _as_many(values: Any, name: str, x: Any) -> Any:
     return points
 
 
-def _candidates(kernel: Any, positions: Any, candidates: Any, seed: int) -> tuple[Any, Any]:
+def _candidates(kernel: Any, positions: Position, candidates: Position, seed: int) -> tuple[Any, Any]:
     """Candidates and their log proposal ratios, which cancel in the comparison where they are not known."""
     pairs = len(jax.tree.leaves(positions)[0])
     if candidates is not None:
@@ -165,7 +179,7 @@ def _at_pairs(kernel: Any, here: Any, there: Any, log_q: Any, replicates: int, s
     key_base, key_x, key_back = random.split(random.fold_in(random.seeded(seed), 1), 3)
     noises = [randomization.noise(key, one_of(here, 0), (pairs, replicates)) for key in (key_x, key_back)]
 
-    def at_pair(position: Any, candidate: Any, log_q: Any, keys: Any, noise: Any, other_noise: Any) -> Any:
+    def at_pair(position: Position, candidate: Position, log_q: Any, keys: Key, noise: Tree, other_noise: Any) -> Any:
         ahead, back = _base(kernel, position, candidate, log_q, keys)
         draw, weigh = randomization.sample, randomization.log_weight
         x = jax.vmap(lambda n: draw(n, position, candidate))(noise)
@@ -185,7 +199,7 @@ def _at_pairs(kernel: Any, here: Any, there: Any, log_q: Any, replicates: int, s
     return x, np.abs(np.asarray(residuals)).ravel(), np.asarray(scores) * is_density_known
 
 
-def _base(kernel: Any, position: Any, candidate: Any, log_q: Any, keys: Any) -> tuple[Any, Any]:
+def _base(kernel: Any, position: Position, candidate: Position, log_q: Any, keys: Key) -> tuple[Any, Any]:
     """The log ratio without the randomization, there and back."""
     base = kernel.ratio.base
     if base is None:
@@ -197,7 +211,9 @@ def _base(kernel: Any, position: Any, candidate: Any, log_q: Any, keys: Any) -> 
     return there, back
 
 
-def _residual(randomization: Any, x: Any, position: Any, candidate: Any, there: Any, back: Any) -> Any:
+def _residual(
+    randomization: Randomization, x: Array, position: Position, candidate: Position, there: Any, back: Any
+) -> Any:
     """The violation of very detailed balance at one x, in logarithms."""
     weight = randomization.log_weight(x, position, candidate)
     f = randomization.involution or Identity()
@@ -214,14 +230,14 @@ def _residual(randomization: Any, x: Any, position: Any, candidate: Any, there: 
     return forward - (there + densities + log_jacobian + reverse)
 
 
-def _jacobian(f: Any, x: Any, position: Any, candidate: Any, stated: Any) -> Any:
+def _jacobian(f: Any, x: Array, position: Position, candidate: Position, stated: Any) -> Any:
     """The log Jacobian by autodiff; where x is partly discrete, what f states must be believed."""
     if len({is_floating(leaf) for leaf in jax.tree.leaves(x)}) > 1:
         return stated
     return log_abs_jacobian(lambda x: f(x, position, candidate)[0], x)
 
 
-def _distance(first: Any, second: Any) -> Any:
+def _distance(first: Tree, second: Tree) -> Any:
     first, second = (
         ravel_pytree(jax.tree.map(lambda leaf: jnp.asarray(leaf, float), tree))[0] for tree in (first, second)
     )

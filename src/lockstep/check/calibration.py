@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -15,6 +16,7 @@ from lockstep.core.arguments import MOST_SEED, is_number, whole
 from lockstep.core.kernel import Kernel
 from lockstep.core.precision import double_precision
 from lockstep.core.shown import Shown
+from lockstep.core.types import Key
 from lockstep.host.boxes import is_box
 from lockstep.host.functions import Function, as_function
 from lockstep.host.generator import RandomKey
@@ -27,8 +29,8 @@ BINS = 8
 
 def calibration(
     parameters: Any,
-    simulate: Any,
-    make: Any,
+    simulate: Callable[..., Any],
+    make: Callable[..., Any],
     replicates: int = 200,
     draws: int = 31,
     thin: int = 10,
@@ -107,7 +109,7 @@ def calibration(
     return Finding(is_ok, sentence, chance, worst, {"ranks": columns})
 
 
-def _require_maker(make: Any) -> None:
+def _require_maker(make: Callable[..., Any]) -> None:
     """Refuse what is no function of one data set."""
     as_function(make, "make")
     try:
@@ -117,7 +119,7 @@ def _require_maker(make: Any) -> None:
 
 
 def _ranks(
-    parameters: Any, simulate: Any, make: Any, key: Any, draws: int, thin: int, rng: np.random.Generator
+    parameters: Any, simulate: Any, make: Callable[..., Any], key: Key, draws: int, thin: int, rng: np.random.Generator
 ) -> dict[str, np.ndarray]:
     """The ranks of values from the prior among the draws for data simulated there."""
     with double_precision():

@@ -17,7 +17,8 @@ from lockstep.core import flat, random
 from lockstep.core.arguments import MOST_SEED, is_number, require_run, whole
 from lockstep.core.foreign import attribute
 from lockstep.core.precision import canonical, double_precision
-from lockstep.core.types import Array, Key, Position
+from lockstep.core.sampled import Sampled
+from lockstep.core.types import Array, Key, Position, Tree
 from lockstep.coupling.common_noise import Pair
 from lockstep.coupling.names import entries as components
 from lockstep.host.boxes import called_back, is_box, returning
@@ -45,9 +46,9 @@ class Posterior(NamedTuple):
 
 
 def curvature(
-    run: Any,
+    run: Sampled,
     model: Any,
-    data: Any,
+    data: Tree,
     log_prior: Any = None,
     simulations: int = 10,
     draws: int = 5_000,
@@ -142,7 +143,9 @@ def _spaced(positions: Position, most: int) -> Position:
     return jax.tree.map(lambda leaf: leaf[:, step - 1 :: step], positions)
 
 
-def _posterior(model: Any, data: Any, log_prior: Any, statistic: Any, one: Position) -> Posterior:
+def _posterior(
+    model: object, data: Tree, log_prior: Callable[..., Any], statistic: Callable[..., Any], one: Position
+) -> Posterior:
     """The derivatives, by automatic differentiation or from a statistic."""
     simulate, log_likelihood = attribute(model, "simulate", None), attribute(model, "log_likelihood", None)
     short = attribute(model, "simulate_statistic", None)
@@ -161,10 +164,10 @@ def _posterior(model: Any, data: Any, log_prior: Any, statistic: Any, one: Posit
     def no_prior(vector: Array) -> tuple[Array, Array]:
         return jnp.zeros(size), jnp.zeros((size, size))
 
-    def of_statistic(vector: Array, x: Any) -> tuple[Array, Array]:
+    def of_statistic(vector: Array, x: Array) -> tuple[Array, Array]:
         return jnp.asarray(ravel_pytree(given(x))[0], float), jnp.zeros((size, size))
 
-    def derivatives(function: Any, name: str) -> Any:
+    def derivatives(function: Callable[..., Any], name: str) -> Any:
         if is_box(function):
             raise TypeError(
                 f"{name} is a black box, which cannot be differentiated; write it with jax.numpy, or give the "
@@ -218,7 +221,7 @@ def _entries(posterior: Posterior, vectors: np.ndarray, simulations: int, seed: 
     return np.concatenate(found)[: len(flattened)].reshape(chains, draws, -1)
 
 
-def _require_inside(log_prior: Any, vectors: np.ndarray, one: Position) -> None:
+def _require_inside(log_prior: Callable[..., Any], vectors: np.ndarray, one: Position) -> None:
     """Refuse draws at a border of the prior, where the identity has a term of its own."""
     if log_prior is None:
         return

@@ -18,7 +18,7 @@ class Law(NamedTuple):
     weights: Any
 
 
-def as_law(law: Any) -> Law:
+def as_law(law: object) -> Law:
     """A law from a pair (values, weights); None stands for no noise at all."""
     if law is None:
         return Law((), np.ones(1))

@@ -13,9 +13,10 @@ from lockstep.check.law import Law, as_law
 from lockstep.check.points import points_of
 from lockstep.core import random
 from lockstep.core.arguments import law_of, real_numbers
+from lockstep.core.kernel import Kernel
 from lockstep.core.precision import canonical, double_precision
 from lockstep.core.trees import describe, one_of
-from lockstep.core.types import Array
+from lockstep.core.types import Array, Position, Tree
 from lockstep.host.boxes import called_back
 from lockstep.host.callback import raised_here
 from lockstep.kernels.compose import Cycle, Mixture
@@ -24,7 +25,7 @@ from lockstep.kernels.metropolis_hastings import MetropolisHastings
 SUM_TOLERANCE = 1e-6
 
 
-def transition_matrix(kernel: Any, states: Any, law: Any = None) -> np.ndarray:
+def transition_matrix(kernel: Kernel, states: Tree, law: object = None) -> np.ndarray:
     """The transition matrix of a kernel on a finite space, as exact as sums of floats are.
 
     The kernel's own proposal and ratio are called at every pair of states and every value of the noise; the accept step
@@ -59,7 +60,7 @@ def transition_matrix(kernel: Any, states: Any, law: Any = None) -> np.ndarray:
     return matrix_of(kernel, states, law, "kernel")
 
 
-def matrix_of(kernel: Any, states: Any, law: Any, name: str) -> np.ndarray:
+def matrix_of(kernel: Any, states: Tree, law: object, name: str) -> np.ndarray:
     """The transition matrix of a kernel that came as the argument of this name."""
     if isinstance(kernel, (Cycle, Mixture)):
         return _composed(kernel, states, law, name)
@@ -84,7 +85,7 @@ def matrix_of(kernel: Any, states: Any, law: Any, name: str) -> np.ndarray:
             return _pairs(kernel, states, law) if kernel.is_memory_random else _simple(kernel, states, law)
 
 
-def _simple(kernel: Any, states: Any, law: Law) -> np.ndarray:
+def _simple(kernel: Kernel, states: Tree, law: Law) -> np.ndarray:
     count = len(jax.tree.leaves(states)[0])
     matrix = np.zeros((count, count))
     for i, j, probability, accepted in _offers(_offer, kernel, states, law):
@@ -94,7 +95,7 @@ def _simple(kernel: Any, states: Any, law: Law) -> np.ndarray:
     return matrix
 
 
-def _pairs(kernel: Any, states: Any, law: Law) -> np.ndarray:
+def _pairs(kernel: Kernel, states: Tree, law: Law) -> np.ndarray:
     count, values = len(jax.tree.leaves(states)[0]), len(law.weights)
     matrix = np.zeros((count, values, count, values))
     for i, j, probability, accepted in _offers(_offer_to_pairs, kernel, states, law):
@@ -105,7 +106,7 @@ def _pairs(kernel: Any, states: Any, law: Law) -> np.ndarray:
 
 
 def _offers(
-    offer: Callable[[Any, Law, Any, Any], tuple[Any, Array]], kernel: Any, states: Any, law: Law
+    offer: Callable[[Any, Law, Any, Any], tuple[Any, Array]], kernel: Any, states: Tree, law: Law
 ) -> Iterator[tuple[int, int, float, np.ndarray]]:
     """All that may be proposed: from which state to which, how probably, and how probably that is accepted."""
     states = jax.tree.map(np.asarray, states)
@@ -117,12 +118,12 @@ def _offers(
 
 
 @jax.jit
-def _offer(kernel: Any, law: Law, noise: Any, position: Any) -> tuple[Any, Array]:
+def _offer(kernel: Any, law: Law, noise: Tree, position: Position) -> tuple[Any, Array]:
     """A candidate, and the probability that it is accepted."""
     candidate, log_proposal_ratio = kernel.proposal(noise, position)
     memory = kernel.init(position).memory
 
-    def probability(noise: Any) -> Array:
+    def probability(noise: Tree) -> Array:
         log_ratio, *_ = kernel.ratio(noise, position, memory, candidate, log_proposal_ratio)
         return _accept(log_ratio)
 
@@ -130,11 +131,11 @@ def _offer(kernel: Any, law: Law, noise: Any, position: Any) -> tuple[Any, Array
 
 
 @jax.jit
-def _offer_to_pairs(kernel: Any, law: Law, noise: Any, position: Any) -> tuple[Any, Array]:
+def _offer_to_pairs(kernel: Any, law: Law, noise: Tree, position: Position) -> tuple[Any, Array]:
     """A candidate, and the probabilities that it is accepted by each memory with each new one."""
     candidate, log_proposal_ratio = kernel.proposal(noise, position)
 
-    def probability(old_noise: Any, noise: Any) -> Array:
+    def probability(old_noise: Any, noise: Tree) -> Array:
         memory = kernel.ratio.init(old_noise, position)
         log_ratio, *_ = kernel.ratio(noise, position, memory, candidate, log_proposal_ratio)
         return _accept(log_ratio)
@@ -143,7 +144,7 @@ def _offer_to_pairs(kernel: Any, law: Law, noise: Any, position: Any) -> tuple[A
     return candidate, accepted * law.weights
 
 
-def _composed(kernel: Any, states: Any, law: Any, name: str) -> np.ndarray:
+def _composed(kernel: Kernel, states: Tree, law: object, name: str) -> np.ndarray:
     laws = law if isinstance(law, list) else [law] * len(kernel.kernels)
     if len(laws) != len(kernel.kernels):
         raise ValueError(
@@ -158,27 +159,27 @@ def _composed(kernel: Any, states: Any, law: Any, name: str) -> np.ndarray:
     return result
 
 
-def stationary(matrix: Any) -> np.ndarray:
+def stationary(matrix: Array) -> np.ndarray:
     """The stationary probabilities of a transition matrix, whose rows sum to 1."""
     matrix = _stochastic(matrix)
     equations = np.vstack([matrix.T - np.eye(len(matrix)), np.ones(len(matrix))])
     return np.linalg.lstsq(equations, np.eye(len(matrix) + 1)[-1], rcond=None)[0]
 
 
-def stationarity_error(matrix: Any, weights: Any) -> float:
+def stationarity_error(matrix: Array, weights: Array) -> float:
     """The largest entry of ``abs(π P - π)``, for π proportional to ``weights``."""
     matrix, pi = _with_law(matrix, weights)
     return float(np.max(np.abs(pi @ matrix - pi)))
 
 
-def balance_error(matrix: Any, weights: Any) -> float:
+def balance_error(matrix: Array, weights: Array) -> float:
     """The largest violation of detailed balance, ``abs(π_i P_ij - π_j P_ji)``."""
     matrix, pi = _with_law(matrix, weights)
     flow = pi[:, None] * matrix
     return float(np.max(np.abs(flow - flow.T)))
 
 
-def total_variation(first: Any, second: Any) -> float:
+def total_variation(first: Tree, second: Tree) -> float:
     """The total variation distance of two laws, given by weights."""
     first, second = law_of(first, "first"), law_of(second, "second")
     if first.shape != second.shape:
@@ -186,7 +187,7 @@ def total_variation(first: Any, second: Any) -> float:
     return float(np.sum(np.abs(first - second)) / 2)
 
 
-def _with_law(matrix: Any, weights: Any) -> tuple[np.ndarray, np.ndarray]:
+def _with_law(matrix: Array, weights: Array) -> tuple[np.ndarray, np.ndarray]:
     """A transition matrix, and a law of its states."""
     found, pi = _stochastic(matrix), law_of(weights, "weights")
     if pi.shape != found.shape[:1]:
@@ -194,7 +195,7 @@ def _with_law(matrix: Any, weights: Any) -> tuple[np.ndarray, np.ndarray]:
     return found, pi
 
 
-def _stochastic(matrix: Any) -> np.ndarray:
+def _stochastic(matrix: Array) -> np.ndarray:
     found = np.asarray(real_numbers(matrix, "matrix"))
     if found.ndim != 2 or found.shape[0] != found.shape[1]:
         raise ValueError(f"matrix has shape {found.shape}; it must be square")
@@ -211,13 +212,13 @@ def _accept(log_ratio: Array) -> Array:
     return jnp.where(log_ratio < jnp.inf, jnp.exp(jnp.minimum(log_ratio, 0.0)), 0.0)
 
 
-def _over_noise(function: Any, law: Law) -> Array:
+def _over_noise(function: Callable[..., Any], law: Law) -> Array:
     if not jax.tree.leaves(law.values):
         return jnp.full(law.weights.shape, function(law.values))
     return jax.vmap(function)(law.values)
 
 
-def _index(candidate: Any, states: Any) -> int:
+def _index(candidate: Position, states: Tree) -> int:
     is_equal = [
         np.all(np.asarray(state) == np.asarray(leaf), axis=tuple(range(1, np.ndim(state))))
         for state, leaf in zip(jax.tree.leaves(states), jax.tree.leaves(candidate), strict=True)

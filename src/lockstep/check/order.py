@@ -16,11 +16,12 @@ from lockstep.core import random
 from lockstep.core.arguments import real_numbers
 from lockstep.core.precision import canonical, double_precision
 from lockstep.core.trees import describe, one_of
+from lockstep.core.types import Array, Position, Tree
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.ratios import Randomized
 
 
-def asymptotic_variance(matrix: Any, function: Any) -> float:
+def asymptotic_variance(matrix: Array, function: Any) -> float:
     """The asymptotic variance of averages of a function along a chain, by the fundamental matrix.
 
     With Z = (I - P + 1π)⁻¹ and f centred: ⟨f, (2Z - I) f⟩_π.
@@ -35,7 +36,7 @@ def asymptotic_variance(matrix: Any, function: Any) -> float:
 
 
 def peskun(
-    kernel: Any, standard: Any, states: Any, law: Any = None, functions: Any = None, tolerance: float = 1e-12
+    kernel: Any, standard: Any, states: Tree, law: Any = None, functions: Any = None, tolerance: float = 1e-12
 ) -> Finding:
     """Whether a randomized chain stands below its standard chain on a finite space, as the paper's Appendix A says.
 
@@ -75,7 +76,7 @@ def peskun(
 
 
 def minorization(
-    kernel: Any, positions: Any, candidates: Any, law: Any = None, replicates: int = 10_000, seed: int = 0
+    kernel: Any, positions: Position, candidates: Position, law: object = None, replicates: int = 10_000, seed: int = 0
 ) -> Finding:
     """The ε of the paper's condition, ``Pr(ξ(f(X); θ', θ)/ξ(X; θ, θ') |f'(X)| ≥ 1) ≥ ε``, over given pairs.
 
@@ -111,8 +112,8 @@ def minorization(
             noise, weights = as_law(law)
             noise = jax.tree.map(jnp.asarray, noise)
 
-        def share(position: Any, candidate: Any) -> Any:
-            def log_weight(noise: Any) -> Any:
+        def share(position: Position, candidate: Position) -> Any:
+            def log_weight(noise: Tree) -> Any:
                 return randomization.log_weight(randomization.sample(noise, position, candidate), position, candidate)
 
             return jnp.sum(weights * (jax.vmap(log_weight)(noise) >= 0)) / np.sum(weights)

@@ -10,9 +10,10 @@ import numpy as np
 from lockstep.core.arguments import MOST_SEED, is_number, shapes, whole
 from lockstep.core.precision import canonical
 from lockstep.core.trees import is_alike, is_key
+from lockstep.core.types import Position
 
 
-def points_of(values: Any, name: str) -> Any:
+def points_of(values: object, name: str) -> Any:
     """Points with a leading axis over them, or an error that names them."""
     points = canonical(values, name)
     leaves = jax.tree.leaves(points)
@@ -25,7 +26,7 @@ def points_of(values: Any, name: str) -> Any:
     return points
 
 
-def pairs_of(positions: Any, candidates: Any) -> tuple[Any, Any]:
+def pairs_of(positions: Position, candidates: Position) -> tuple[Any, Any]:
     """Positions and as many candidates, alike in structure and shapes."""
     here, there = points_of(positions, "positions"), points_of(candidates, "candidates")
     is_same = is_alike(here, there) and all(

@@ -11,8 +11,10 @@ from scipy.special import ndtri
 from lockstep.check.finding import Finding
 from lockstep.check.points import draws_of, pairs_of
 from lockstep.core import random
+from lockstep.core.estimator import Estimator
 from lockstep.core.precision import canonical, double_precision
 from lockstep.core.trees import describe, one_of
+from lockstep.core.types import Key, Position
 from lockstep.estimators.samples import as_estimator
 from lockstep.host.boxes import called_back
 from lockstep.host.callback import raised_here
@@ -20,7 +22,9 @@ from lockstep.host.callback import raised_here
 FALSE_ALARMS = 1e-4
 
 
-def symmetry(estimator: Any, positions: Any, candidates: Any, replicates: int = 2000, seed: int = 0) -> Finding:
+def symmetry(
+    estimator: Estimator, positions: Position, candidates: Position, replicates: int = 2000, seed: int = 0
+) -> Finding:
     """Whether the variance of an estimate of D is the same from θ to θ' as from θ' to θ.
 
     `ls.penalty` and `ls.corrected` need that; `ls.estimators.two_sided` brings it about.
@@ -74,8 +78,8 @@ def symmetry(estimator: Any, positions: Any, candidates: Any, replicates: int = 
     return Finding(is_ok, sentence, float(np.abs(log_ratio[worst])), where, {"variance_ratios": np.exp(log_ratio)})
 
 
-def _values(estimator: Any, key: Any, here: Any, there: Any, replicates: int) -> Any:
-    def at_pair(key: Any, position: Any, candidate: Any) -> Any:
+def _values(estimator: Estimator, key: Key, here: Any, there: Any, replicates: int) -> Any:
+    def at_pair(key: Key, position: Position, candidate: Position) -> Any:
         noise = estimator.noise(key, position, (replicates,))
         return jax.vmap(lambda n: estimator(n, position, candidate).value)(noise)
 

@@ -15,7 +15,7 @@ from lockstep.core.proposal import Proposal
 from lockstep.core.randomization import Involution, Randomization
 from lockstep.core.ratio import Decision, Ratio
 from lockstep.core.rule import Rule
-from lockstep.core.types import Array, Memory, Position
+from lockstep.core.types import Array, Memory, Position, Tree
 
 Base = TypeVar("Base", bound=Part)
 MAKING = ("adapted", "fit", "taken", "with_count")  # methods that return a part of the same kind, perhaps with more
@@ -73,7 +73,7 @@ def _adopting(make: Callable[..., Any], base: type[Part]) -> Callable[..., Any]:
     return made
 
 
-def _taken_in(value: Any, base: type[Part]) -> Any:
+def _taken_in(value: object, base: type[Part]) -> Any:
     return value if isinstance(value, base) else ADAPTERS[base](value)
 
 
@@ -101,7 +101,7 @@ class AdoptedProposal(Adapter, Proposal):
 
     given: Any
 
-    def __call__(self, noise: Any, position: Position) -> tuple[Position, Array]:
+    def __call__(self, noise: Tree, position: Position) -> tuple[Position, Array]:
         return self.given(noise, position)
 
 
@@ -112,7 +112,7 @@ class AdoptedRatio(Adapter, Ratio):
     given: Any
 
     def __call__(
-        self, noise: Any, position: Position, memory: Memory, candidate: Position, log_proposal_ratio: Array
+        self, noise: Tree, position: Position, memory: Memory, candidate: Position, log_proposal_ratio: Array
     ) -> Decision:
         return Decision(*self.given(noise, position, memory, candidate, log_proposal_ratio))
 
@@ -123,7 +123,7 @@ class AdoptedEvaluation(Adapter, Evaluation):
 
     given: Any
 
-    def __call__(self, noise: Any, position: Position) -> Array:
+    def __call__(self, noise: Tree, position: Position) -> Array:
         return self.given(noise, position)
 
 
@@ -133,7 +133,7 @@ class AdoptedEstimator(Adapter, Estimator):
 
     given: Any
 
-    def __call__(self, noise: Any, position: Position, candidate: Position) -> Estimate:
+    def __call__(self, noise: Tree, position: Position, candidate: Position) -> Estimate:
         return self.given(noise, position, candidate)
 
 
@@ -160,7 +160,7 @@ class AdoptedInvolution(Adapter, Involution):
 
     given: Any
 
-    def __call__(self, x: Any, position: Position, candidate: Position) -> tuple[Any, Array]:
+    def __call__(self, x: Array, position: Position, candidate: Position) -> tuple[Any, Array]:
         return self.given(x, position, candidate)
 
 

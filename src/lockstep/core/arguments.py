@@ -10,9 +10,10 @@ import jax
 import numpy as np
 
 from lockstep.core.trees import is_concrete, is_key
+from lockstep.core.types import Array, Tree
 
 
-def is_array(value: Any) -> bool:
+def is_array(value: object) -> bool:
     """Whether a value is an array or a number that JAX can compute with."""
     if isinstance(value, (np.ndarray, np.generic)):
         return value.dtype.kind in "fiubc"
@@ -33,7 +34,7 @@ def positive(value: Any, name: str) -> Any:
     return float(value)
 
 
-def real_numbers(value: Any, name: str) -> Any:
+def real_numbers(value: object, name: str) -> Any:
     """Finite real numbers as a float array, or an error that names them."""
     try:
         numbers = np.asarray(value)
@@ -52,7 +53,7 @@ MOST = 2**31 - 1  # of anything that is counted
 MOST_SEED = 2**63 - 1
 
 
-def whole(value: Any, name: str, least: int, most: int = MOST) -> int:
+def whole(value: object, name: str, least: int, most: int = MOST) -> int:
     """A whole number that is large enough and not too large, or an error that names it."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
         raise ValueError(f"{name} is {value!r}; it must be a whole number, at least {least}")
@@ -61,20 +62,20 @@ def whole(value: Any, name: str, least: int, most: int = MOST) -> int:
     return int(value)
 
 
-def flag(value: Any, name: str, is_none_allowed: bool = False) -> Any:
+def flag(value: object, name: str, is_none_allowed: bool = False) -> Any:
     """True or False (or None), or an error that names it."""
     if isinstance(value, (bool, np.bool_)) or (value is None and is_none_allowed):
         return value
     raise TypeError(f"{name} is {value!r}; it must be True{', False or None' if is_none_allowed else ' or False'}")
 
 
-def require_run(run: Any, name: str = "run") -> None:
+def require_run(run: object, name: str = "run") -> None:
     """Refuse what is no run."""
     if not all(hasattr(run, name) for name in ("positions", "info")):
         raise TypeError(f"{name} must be what ls.sample or ls.load returned, not {run!r}")
 
 
-def path_of(value: Any, name: str) -> Path:
+def path_of(value: object, name: str) -> Path:
     """A path that is not empty, or an error that names it."""
     if not isinstance(value, (str, PathLike)) or isinstance(fspath(value), bytes):
         raise TypeError(f"{name} is {value!r}; it must be a path")
@@ -83,7 +84,7 @@ def path_of(value: Any, name: str) -> Path:
     return Path(value)
 
 
-def law_of(weights: Any, name: str) -> np.ndarray:
+def law_of(weights: Array, name: str) -> np.ndarray:
     """Weights of a finite law, so that they sum to 1."""
     found = real_numbers(weights, name)
     if not np.all(found > -1e-9) or not found.sum() > 0:
@@ -91,7 +92,7 @@ def law_of(weights: Any, name: str) -> np.ndarray:
     return np.asarray(found / found.sum())
 
 
-def shapes(tree: Any) -> str:
+def shapes(tree: Tree) -> str:
     """A text of what a tree holds, for error messages."""
     if jax.tree_util.all_leaves([tree]):
         return f"an array of shape {np.shape(tree)}" if is_array(tree) else repr(tree)

@@ -10,7 +10,7 @@ import numpy as np
 
 from lockstep.core.declared import Part, declared
 from lockstep.core.evaluation import Evaluation
-from lockstep.core.types import Array, Key, Position, Shape
+from lockstep.core.types import Array, Key, Position, Shape, Tree
 
 
 class Estimate(NamedTuple):
@@ -31,10 +31,10 @@ class Estimator(Part):
         """The noise of an array of estimates; uses only the shape of ``position``."""
 
     @abstractmethod
-    def __call__(self, noise: Any, position: Position, candidate: Position) -> Estimate:
+    def __call__(self, noise: Tree, position: Position, candidate: Position) -> Estimate:
         """The estimate and its cumulants."""
 
-    def value(self, noise: Any, position: Position, candidate: Position) -> Array:
+    def value(self, noise: Tree, position: Position, candidate: Position) -> Array:
         """The estimate alone, which may cost less."""
         return estimated(self, noise, position, candidate).value
 
@@ -104,7 +104,7 @@ class Estimator(Part):
         return None
 
 
-def estimated(estimator: Estimator, noise: Any, position: Position, candidate: Position) -> Estimate:
+def estimated(estimator: Estimator, noise: Tree, position: Position, candidate: Position) -> Estimate:
     """What an estimator returns, refused if it is no estimate of one number."""
     estimate = estimator(noise, position, candidate)
     if not isinstance(estimate, Estimate):

@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 from lockstep.core.declared import Accountable, declared
-from lockstep.core.types import Array, Key, Position, Shape
+from lockstep.core.types import Array, Key, Position, Shape, Tree
 
 
 class Evaluation(Accountable):
@@ -21,7 +21,7 @@ class Evaluation(Accountable):
         """The noise of an array of evaluations; uses only the shape of ``position``."""
 
     @abstractmethod
-    def __call__(self, noise: Any, position: Position) -> Array:
+    def __call__(self, noise: Tree, position: Position) -> Array:
         """The log density, or the logarithm of its estimate."""
 
     @declared
@@ -47,7 +47,7 @@ class Evaluation(Accountable):
     # Plain, for it is read at every update.
     can_be_violated = False
 
-    def is_violated(self, noise: Any, position: Position) -> Array:
+    def is_violated(self, noise: Tree, position: Position) -> Array:
         """Whether the evaluation at a position finds its own promise broken."""
         return np.False_
 
@@ -74,11 +74,11 @@ class Evaluation(Accountable):
         """What simulates on from such a path."""
         return None
 
-    def probed(self, noise: Any, candidates: Position) -> Any:
+    def probed(self, noise: Tree, candidates: Position) -> Any:
         """Its values at several candidates (a leading axis), to tell which is bad; None if they cannot be had."""
         return jax.vmap(self)(noise, candidates)
 
-    def blame(self, position: Position, noise: Any = None) -> str:
+    def blame(self, position: Position, noise: Tree = None) -> str:
         """What to call its value in messages, where that is not finite at a position: the name of what made it so.
 
         With the noise of that evaluation, or with any.
@@ -89,7 +89,7 @@ class Evaluation(Accountable):
         """What would cure chains that stick at these positions (a leading axis), measured there; None: not known."""
         return None
 
-    def opened(self, noise: Any) -> Any:
+    def opened(self, noise: Tree) -> Any:
         """Its noise in full: one that is large is drawn where it is used, at once, from a key."""
         return noise
 

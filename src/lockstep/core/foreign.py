@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any
 
 
-def attribute(value: Any, name: str, default: Any = None) -> Any:
+def attribute(value: object, name: str, default: Any = None) -> Any:
     """An attribute that an object of others may have, else the default."""
     return getattr(value, name, default)
 
 
-def name_of(function: Any) -> str:
+def name_of(function: Callable[..., Any]) -> str:
     """The name of a user's function, or what it is if it has none."""
     return str(attribute(function, "__name__", repr(function)))
 

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from lockstep.core import random
 from lockstep.core.declared import Part, declared
-from lockstep.core.types import Array, Key, Memory, Position, Shape
+from lockstep.core.types import Array, Key, Memory, Position, Shape, Tree
+
+
+class Positioned(Protocol):
+    """A state of any kernel: a pytree that has a position."""
+
+    @property
+    def position(self) -> Position: ...
 
 
 class State(NamedTuple):
@@ -56,7 +63,7 @@ class Kernel(Part):
         """The state at ``position``, which has an attribute of that name."""
 
     @abstractmethod
-    def move(self, state: Any, noise: Any) -> tuple[Any, Any]:
+    def move(self, state: Any, noise: Tree) -> tuple[Any, Any]:
         """One update, with all randomness given."""
 
     @declared
@@ -64,7 +71,7 @@ class Kernel(Part):
         """What makes the noise: the kernel, or less of it, with the same ``noise``. Equal ones share its programs."""
         return self
 
-    def step(self, rng_key: Key, state: Any) -> tuple[Any, Any]:
+    def step(self, rng_key: Key, state: Positioned) -> tuple[Any, Any]:
         """One update with the noise of ``rng_key``, as BlackJAX's loops call it."""
         return self.move(state, self.noise(rng_key, state.position))
 
@@ -77,7 +84,7 @@ class Kernel(Part):
         """What is random in an array of ``move_both`` besides the noise of an update."""
         return -random.exponential(key, shape)
 
-    def move_both(self, first: Any, second: Any, noise: Any, meet: Any) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+    def move_both(self, first: Tree, second: Tree, noise: Tree, meet: Tree) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
         """One update of two chains: each is moved as by ``move`` in law, and equal chains stay equal."""
         raise NotImplementedError(self.cannot_meet)
 

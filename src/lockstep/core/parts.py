@@ -68,7 +68,7 @@ def _repr(self: Any) -> str:
     return f"{type(self).__name__}({', '.join(f'{name}={show(value)}' for name, value in shown if value is not None)})"
 
 
-def show(value: Any) -> str:
+def show(value: object) -> str:
     """A short text of a field of a part."""
     if isinstance(value, (np.ndarray, jax.Array)):
         if value.size > 4 or isinstance(value, jax.core.Tracer):
@@ -80,6 +80,6 @@ def show(value: Any) -> str:
     return repr(value)
 
 
-def set_field(self: Any, name: str, value: Any) -> None:
+def set_field(self: Any, name: str, value: object) -> None:
     """Replace a field of a frozen part; only for use in its ``__post_init__``."""
     object.__setattr__(self, name, value)

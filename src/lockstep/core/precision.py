@@ -7,9 +7,10 @@ from typing import Any, cast
 
 import jax
 import numpy as np
+from numpy.typing import DTypeLike
 
 from lockstep.core.trees import Settled, is_key
-from lockstep.core.types import Array
+from lockstep.core.types import Array, Tree
 
 
 def double_precision() -> AbstractContextManager[Any]:
@@ -17,21 +18,21 @@ def double_precision() -> AbstractContextManager[Any]:
     return cast(AbstractContextManager[Any], jax.enable_x64(True))
 
 
-def on_device(array: Any, dtype: Any = None) -> Array:
+def on_device(array: Array, dtype: DTypeLike | None = None) -> Array:
     """A copy of a NumPy array as one of JAX, without the program that ``jnp.asarray`` compiles for each shape."""
     return jax.device_put(np.array(array, dtype))  # of the copy: memory that is the user's might be used as it is
 
 
-def canonical(tree: Any, name: str) -> Any:
+def canonical(tree: Tree, name: str) -> Any:
     """Leaves as strongly typed JAX arrays, floats in double precision, so that equal settings compile once.
 
     What is `Settled` (the rows of large data) stays as it is, and so do arrays of JAX that are such ones already.
     """
 
-    def is_settled(node: Any) -> bool:
+    def is_settled(node: object) -> bool:
         return isinstance(node, Settled)
 
-    def convert(path: Any, leaf: Any) -> Any:
+    def convert(path: Any, leaf: Array) -> Any:
         if is_key(leaf) or is_settled(leaf):
             return leaf
         try:
@@ -52,6 +53,6 @@ def canonical(tree: Any, name: str) -> Any:
     return jax.tree_util.tree_map_with_path(convert, tree, is_leaf=is_settled)
 
 
-def _is_free(leaf: Any, dtype: Any) -> bool:
+def _is_free(leaf: Array, dtype: DTypeLike) -> bool:
     """Whether it is an array of JAX that can serve as it is, on whatever device: data may be large."""
     return isinstance(leaf, jax.Array) and leaf.dtype == dtype and not leaf.weak_type and not leaf.committed

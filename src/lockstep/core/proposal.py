@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from lockstep.core.declared import Part, declared
-from lockstep.core.types import Array, Key, Position, Shape
+from lockstep.core.types import Array, Key, Position, Shape, Tree
 
 
 class Proposal(Part):
@@ -18,7 +18,7 @@ class Proposal(Part):
         """The noise of an array of updates; uses only the shape of ``position``."""
 
     @abstractmethod
-    def __call__(self, noise: Any, position: Position) -> tuple[Position, Array]:
+    def __call__(self, noise: Tree, position: Position) -> tuple[Position, Array]:
         """The candidate, and log q(candidate → position) - log q(position → candidate)."""
 
     # Plain, for it is read at every update of coupled chains: whether the candidate does not depend on the position.

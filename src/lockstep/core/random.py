@@ -157,7 +157,7 @@ def _is_counted(key: Key) -> bool:
     return bool(jr.key_impl(key) == "threefry2x32" and settings.jax_threefry_partitionable)
 
 
-def _like(key: Key, words: Any) -> Key:
+def _like(key: Key, words: Array) -> Key:
     return jr.wrap_key_data(words, impl="threefry2x32") if is_key(key) else words
 
 

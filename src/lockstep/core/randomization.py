@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from lockstep.core.declared import Accountable, Part, declared
-from lockstep.core.types import Array, Key, Position, Shape
+from lockstep.core.types import Array, Key, Position, Shape, Tree
 
 
 class Randomization(Accountable):
@@ -20,18 +20,18 @@ class Randomization(Accountable):
         """The noise of an array of draws; uses only the shape of ``position``."""
 
     @abstractmethod
-    def sample(self, noise: Any, position: Position, candidate: Position) -> Any:
+    def sample(self, noise: Tree, position: Position, candidate: Position) -> Any:
         """The auxiliary x."""
 
     @abstractmethod
-    def log_weight(self, x: Any, position: Position, candidate: Position) -> Array:
+    def log_weight(self, x: Array, position: Position, candidate: Position) -> Array:
         """What x adds to the log ratio."""
 
-    def is_violated(self, x: Any, position: Position, candidate: Position) -> Array:
+    def is_violated(self, x: Array, position: Position, candidate: Position) -> Array:
         """Whether its own promise is broken at an x."""
         return np.False_
 
-    def require_start(self, noise: Any, position: Position, candidates: Position) -> None:
+    def require_start(self, noise: Tree, position: Position, candidates: Position) -> None:
         """Refuse to start where its promise is broken at some candidates, each with its noise (a leading axis)."""
 
     @declared
@@ -54,7 +54,7 @@ class Involution(Part):
     """Pairs x with f(x), and f(x) with x."""
 
     @abstractmethod
-    def __call__(self, x: Any, position: Position, candidate: Position) -> tuple[Any, Array]:
+    def __call__(self, x: Array, position: Position, candidate: Position) -> tuple[Any, Array]:
         """f(x), and the logarithm of the Jacobian's absolute value."""
 
     is_proven = False  # whether algebra says that it undoes itself; else it is watched at every update

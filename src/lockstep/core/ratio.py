@@ -13,7 +13,7 @@ from lockstep.core.estimator import Estimator
 from lockstep.core.proposal import Proposal
 from lockstep.core.rule import Rule
 from lockstep.core.trees import choose
-from lockstep.core.types import Array, Key, Memory, Position, Shape
+from lockstep.core.types import Array, Key, Memory, Position, Shape, Tree
 
 ROUNDING = 8 * float(np.finfo(float).eps)
 
@@ -58,12 +58,12 @@ class Ratio(Accountable):
         """The noise of an array of updates; uses only the shape of ``position``."""
 
     @abstractmethod
-    def init(self, noise: Any, position: Position) -> Memory:
+    def init(self, noise: Tree, position: Position) -> Memory:
         """What to remember of the first position; ``()`` if nothing."""
 
     @abstractmethod
     def __call__(
-        self, noise: Any, position: Position, memory: Memory, candidate: Position, log_proposal_ratio: Array
+        self, noise: Tree, position: Position, memory: Memory, candidate: Position, log_proposal_ratio: Array
     ) -> Decision:
         """The log ratio with the proposal's in it, and what to remember of the candidate."""
 
@@ -71,7 +71,7 @@ class Ratio(Accountable):
         """What is random in an array of ``coupled_noise``; ``()`` if nothing is."""
         return ()
 
-    def coupled_noise(self, noise: Any, meet: Any, memory: Memory, other: Memory) -> tuple[Any, Array]:
+    def coupled_noise(self, noise: Tree, meet: Tree, memory: Memory, other: Memory) -> tuple[Any, Array]:
         """The noise of a second chain, given that of the first and what both remember.
 
         Also whether the two then remember the same of one candidate. It must have the law of ``noise``, and be the same
@@ -144,6 +144,6 @@ class Ratio(Accountable):
         """What would cure chains that stick at these positions (a leading axis), measured there; None: not known."""
         return None
 
-    def probe(self, noise: Any, position: Position, candidates: Position) -> Iterator[Probed]:
+    def probe(self, noise: Tree, position: Position, candidates: Position) -> Iterator[Probed]:
         """What its parts give at several candidates (a leading axis), to tell which of them makes a bad ratio."""
         return iter(())

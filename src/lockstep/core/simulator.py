@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 from lockstep.core.declared import Part, declared
 from lockstep.core.foreign import attribute
-from lockstep.core.types import Array, Key
+from lockstep.core.types import Array, Key, Position
 
 UNKNOWN = "simulate draws exactly from the likelihood"
 
@@ -16,7 +17,7 @@ class Simulator(Part):
     """A model with a method ``simulate``, which says how exactly that draws."""
 
     @abstractmethod
-    def simulate(self, key: Key, theta: Any) -> Array:
+    def simulate(self, key: Key, theta: Position) -> Array:
         """A data set drawn at theta."""
 
     @declared
@@ -33,7 +34,7 @@ class Simulator(Part):
 class Simulation:
     """What a function that simulates says of itself: a method of a `Simulator`, or a function with ``is_perfect``."""
 
-    def __init__(self, function: Any) -> None:
+    def __init__(self, function: Callable[..., Any]) -> None:
         owner = attribute(function, "__self__")
         is_model = isinstance(owner, Simulator)
         self.is_perfect: bool | None = owner.is_perfect if is_model else attribute(function, "is_perfect")

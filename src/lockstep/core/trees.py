@@ -4,29 +4,32 @@ from __future__ import annotations
 
 import functools
 import operator
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from lockstep.core.types import Array, Tree
+
 T = TypeVar("T")
 FLAG = np.bool_
 
 
-def is_key(leaf: Any) -> bool:
+def is_key(leaf: Array) -> bool:
     """Whether a leaf is an array of typed random keys."""
     return hasattr(leaf, "dtype") and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
 
 
-def is_floating(leaf: Any) -> bool:
+def is_floating(leaf: Array) -> bool:
     """Whether a leaf holds real floating-point numbers."""
     if isinstance(leaf, (np.ndarray, np.generic)):
         return leaf.dtype.kind == "f"
     return not is_key(leaf) and np.issubdtype(jnp.result_type(leaf), np.floating)
 
 
-def is_concrete(tree: Any) -> bool:
+def is_concrete(tree: Tree) -> bool:
     """Whether the values of a tree can be looked at (none is being traced)."""
     return not any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(tree))
 
@@ -39,7 +42,7 @@ def choose(flag: Any, first: T, second: T) -> T:
     return jax.tree.map(lambda a, b: _where(flag, a, b), first, second)
 
 
-def _where(flag: Any, first: Any, second: Any) -> Any:
+def _where(flag: Any, first: Tree, second: Tree) -> Any:
     return jax.lax.select(flag, first, second) if is_key(first) else namespace(flag).where(flag, first, second)
 
 
@@ -55,7 +58,7 @@ def key_of(entry: Any) -> Any:
     return entry
 
 
-def is_named(value: Any) -> bool:
+def is_named(value: object) -> bool:
     """Whether a value is a named tuple."""
     return isinstance(value, tuple) and hasattr(value, "_fields")
 
@@ -64,12 +67,12 @@ class Settled:
     """What `canonical` leaves as it is: the rows of large data are neither cast nor copied."""
 
 
-def is_alike(first: Any, second: Any) -> bool:
+def is_alike(first: Tree, second: Tree) -> bool:
     """Whether two trees have one structure."""
     return bool(jax.tree.structure(first) == jax.tree.structure(second))  # type: ignore[operator]
 
 
-def have_equal_values(first: Any, second: Any) -> Any:
+def have_equal_values(first: Tree, second: Tree) -> Any:
     """Whether two trees hold the same numbers."""
 
     def is_equal(a: Any, b: Any) -> Any:
@@ -79,27 +82,27 @@ def have_equal_values(first: Any, second: Any) -> Any:
     return functools.reduce(operator.and_, equal, np.True_)
 
 
-def namespace(array: Any) -> Any:
+def namespace(array: Array) -> Any:
     """NumPy for NumPy arrays (interpreted), else `jax.numpy` (compiled). Ask it of noise, never of a user's values."""
     return np if isinstance(array, (np.ndarray, np.generic)) else jnp
 
 
-def vectorize(function: Any, dimensions: int) -> Any:
+def vectorize(function: Callable[..., Any], dimensions: int) -> Any:
     """Map a function over that many leading axes."""
     for _ in range(dimensions):
         function = jax.vmap(function)
     return function
 
 
-def one_of(values: Any, index: int) -> Any:
+def one_of(values: object, index: int) -> Any:
     """One entry along the first axis of every leaf, as NumPy arrays."""
     return jax.tree.map(lambda leaf: np.asarray(leaf[index]), values)
 
 
-def describe(value: Any) -> str:
+def describe(value: object) -> str:
     """A short text of a position for error messages."""
 
-    def show(leaf: Any) -> str:
+    def show(leaf: Array) -> str:
         return str(np.asarray(leaf).tolist()) if np.size(leaf) <= 6 else f"array of shape {np.shape(leaf)}"
 
     paths = jax.tree_util.tree_flatten_with_path(value)[0]

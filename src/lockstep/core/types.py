@@ -8,6 +8,7 @@ import jax
 
 Array: TypeAlias = Any  # a JAX array (compiled) or a NumPy array (interpreted); leaves of pytrees are of this kind
 Key: TypeAlias = jax.Array
-Position: TypeAlias = Any  # any pytree of arrays
-Memory: TypeAlias = Any
+Tree: TypeAlias = Any  # a pytree of arrays, whose structure is up to the user or to the part that made it
+Position: TypeAlias = Tree
+Memory: TypeAlias = Tree
 Shape: TypeAlias = tuple[int, ...]

@@ -19,7 +19,7 @@ import numpy as np
 from lockstep.core.kernel import Info, Kernel, State
 from lockstep.core.parts import part
 from lockstep.core.trees import choose, have_equal_values, is_alike, is_concrete, is_floating
-from lockstep.core.types import Array, Key, Position, Shape
+from lockstep.core.types import Array, Key, Position, Shape, Tree
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 
 _NEVER = np.bool_(False)
@@ -224,7 +224,7 @@ def coupled_info(first: Info, second: Info, was_equal: Array, is_equal: Array, i
     return CoupledInfo(first, second, was_equal & ~is_equal, gaps, was_equal, is_equal)
 
 
-def _is_still(kernel: MetropolisHastings, position: Position, noise: Any) -> Array:
+def _is_still(kernel: MetropolisHastings, position: Position, noise: Tree) -> Array:
     """Whether the candidate is the position itself: nothing separates then, whatever is decided."""
     if not kernel.proposal.can_stay:
         return _NEVER
@@ -244,7 +244,7 @@ def _alpha(log_ratio: Array) -> Array:
     return choose(log_ratio < math.inf, jnp.exp(jnp.minimum(log_ratio, 0.0)), 0.0)
 
 
-def require_coupling(first: Any, second: Any, name: str, arguments: tuple[str, str]) -> None:
+def require_coupling(first: Tree, second: Tree, name: str, arguments: tuple[str, str]) -> None:
     """Refuse kernels for which one noise is no coupling."""
     for kernel, argument in zip((first, second), arguments, strict=True):
         if not isinstance(kernel, MetropolisHastings):
@@ -258,7 +258,7 @@ def require_coupling(first: Any, second: Any, name: str, arguments: tuple[str, s
         )
 
 
-def _is_equal(first: Any, second: Any) -> bool:
+def _is_equal(first: Tree, second: Tree) -> bool:
     if not is_alike(first, second):
         return False
     leaves = list(zip(jax.tree.leaves(first), jax.tree.leaves(second), strict=True))

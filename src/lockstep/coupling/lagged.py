@@ -14,7 +14,7 @@ from lockstep.core.arguments import whole
 from lockstep.core.kernel import Info, Kernel
 from lockstep.core.parts import part, set_field
 from lockstep.core.trees import choose, have_equal_values, is_concrete
-from lockstep.core.types import Array, Key, Position, Shape
+from lockstep.core.types import Array, Key, Position, Shape, Tree
 from lockstep.coupling.common_noise import Pair, placed_legs
 from lockstep.coupling.cost import is_cheap
 
@@ -133,7 +133,7 @@ class Lagged(Kernel):
     error = property(lambda self: self.kernel.error)
 
 
-def _nothing_done(info: Any) -> Any:
+def _nothing_done(info: Tree) -> Any:
     """The info of a chain that waits, like that of one that does not."""
 
     def still(one: Info) -> Info:
@@ -143,11 +143,11 @@ def _nothing_done(info: Any) -> Any:
     return jax.tree.map(still, info, is_leaf=lambda node: isinstance(node, Info))
 
 
-def _both(kernel: Kernel, first: Any, second: Any, noise: Any, meet: Any) -> Any:
+def _both(kernel: Kernel, first: Tree, second: Tree, noise: Tree, meet: Tree) -> Any:
     return kernel.move_both(first, second, noise, meet)
 
 
-def _alone(kernel: Kernel, first: Any, second: Any, noise: Any, meet: Any) -> Any:
+def _alone(kernel: Kernel, first: Tree, second: Tree, noise: Tree, meet: Tree) -> Any:
     """Only the first is moved; what is said of the second stands for nothing."""
     moved, info = kernel.move(first, noise)
     return (moved, info), (second, info)

@@ -8,8 +8,10 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from lockstep.core.sampled import Sampled
 from lockstep.core.shown import Shown
 from lockstep.core.trees import key_of
+from lockstep.core.types import Position, Tree
 from lockstep.coupling.common_noise import Pair
 
 ONE = "position"  # what a position is called that is one array
@@ -22,14 +24,14 @@ class Component(NamedTuple):
     legs: tuple[np.ndarray, ...]
 
 
-def components(run: Any) -> list[Component]:
+def components(run: Sampled) -> list[Component]:
     """The components of all positions, in the order of their names."""
     legs = run.positions if isinstance(run.positions, Pair) else (run.positions,)
     together = zip(*(entries(leg, run.shown) for leg in legs), strict=True)
     return [Component(both[0][0], tuple(values for _, values in both)) for both in together]
 
 
-def entries(positions: Any, shown: Shown | None = None) -> Iterator[tuple[str, np.ndarray]]:
+def entries(positions: Position, shown: Shown | None = None) -> Iterator[tuple[str, np.ndarray]]:
     """Every number of a position by name, with its values (chains, draws)."""
     for name, array in shown_arrays(shown, positions).items():
         labels = labels_of(shown, name, array.shape[2:])
@@ -44,13 +46,13 @@ def labels_of(shown: Shown | None, name: str, shape: tuple[int, ...]) -> list[Se
     return [shown.coords[axes[i]] if shown is not None and i < len(axes) else range(n) for i, n in enumerate(shape)]
 
 
-def shown_arrays(shown: Shown | None, values: Any) -> dict[str, np.ndarray]:
+def shown_arrays(shown: Shown | None, values: object) -> dict[str, np.ndarray]:
     """What is shown of positions, by name."""
     found = None if shown is None else shown.named(values)
     return named_arrays(values) if found is None else found
 
 
-def named_arrays(tree: Any) -> dict[str, np.ndarray]:
+def named_arrays(tree: Tree) -> dict[str, np.ndarray]:
     """The leaves of a tree by name; a position that is one array is called ``position``."""
     found: dict[str, np.ndarray] = {}
     for path, leaf in jax.tree_util.tree_flatten_with_path(tree)[0]:
@@ -61,7 +63,7 @@ def named_arrays(tree: Any) -> dict[str, np.ndarray]:
     return found
 
 
-def require_names(position: Any) -> None:
+def require_names(position: Position) -> None:
     """Refuse, before a run starts, names under which a component would be lost, or could not be stored or shown."""
     names: dict[str, Any] = {}
     for path, leaf in jax.tree_util.tree_flatten_with_path(position)[0]:

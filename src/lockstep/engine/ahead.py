@@ -17,9 +17,11 @@ from typing import Any, ClassVar
 import jax
 import jax.numpy as jnp
 import numpy as np
+from numpy.typing import DTypeLike
 
+from lockstep.core.kernel import Kernel, Positioned
 from lockstep.core.trees import choose, is_floating, is_key
-from lockstep.core.types import Array, Key, Position
+from lockstep.core.types import Array, Key, Position, Tree
 from lockstep.engine.block import CELL, Block, Output
 from lockstep.engine.compiled import COMPILED
 from lockstep.engine.early import stopping_early
@@ -38,21 +40,21 @@ class Ahead(Engine):
 
     own: ClassVar[Engine]
 
-    def init(self, kernel: Any, positions: Position, keys: Key) -> Any:
+    def init(self, kernel: Kernel, positions: Position, keys: Key) -> Any:
         return self.own.init(kernel, positions, keys)
 
-    def zeros(self, shape: tuple[int, ...], dtype: Any) -> Array:
+    def zeros(self, shape: tuple[int, ...], dtype: DTypeLike) -> Array:
         return self.own.zeros(shape, dtype)
 
-    def cells_per_block(self, kernel: Any, chain_keys: Key, state: Any, steps: int) -> int:
+    def cells_per_block(self, kernel: Kernel, chain_keys: Key, state: Positioned, steps: int) -> int:
         return self.own.cells_per_block(kernel, chain_keys, state, steps)
 
     def stock(
-        self, kernel: Any, chain_keys: Key, state: Any, cells: int, end: int
+        self, kernel: Kernel, chain_keys: Key, state: Positioned, cells: int, end: int
     ) -> AbstractContextManager[Stock | None]:
         return self.own.stock(kernel, chain_keys, state, cells, end)
 
-    def no_info(self, kernel: Any, chain_keys: Key, state: Any) -> list[Any] | None:
+    def no_info(self, kernel: Kernel, chain_keys: Key, state: Positioned) -> list[Any] | None:
         return self.own.no_info(kernel, chain_keys, state)
 
     def compilations(self) -> int:
@@ -85,9 +87,9 @@ class CompiledAhead(Ahead):
 
     def advance(
         self,
-        kernel: Any,
+        kernel: Kernel,
         chain_keys: Key,
-        state: Any,
+        state: Positioned,
         block: Block,
         thinning: Thinning,
         cells: int,
@@ -106,7 +108,7 @@ class CompiledAhead(Ahead):
         return state, output
 
     def _advance(
-        self, kernel: Any, state: Any, noise: Any, block: Block, thinning: Thinning, cells: int
+        self, kernel: Kernel, state: Positioned, noise: Tree, block: Block, thinning: Thinning, cells: int
     ) -> tuple[Any, Output]:
         with raised_here():
             state, output, rounds = jax.block_until_ready(
@@ -135,7 +137,9 @@ class CompiledAhead(Ahead):
 
 
 @functools.partial(jax.jit, static_argnames=("cells", "width"))
-def _advance(kernel: Any, state: Any, noise: Any, block: Block, *, cells: int, width: int) -> tuple[Any, Output, Array]:
+def _advance(
+    kernel: Kernel, state: Positioned, noise: Tree, block: Block, *, cells: int, width: int
+) -> tuple[Any, Output, Array]:
     """The compiled block: its states, every update in the first rows of the output, and how many rounds it took.
 
     Chains go on at their own pace: ``at`` is how many updates each of them has behind it.
@@ -144,7 +148,7 @@ def _advance(kernel: Any, state: Any, noise: Any, block: Block, *, cells: int, w
     noise = jax.tree.map(lambda leaf: jnp.swapaxes(leaf, 0, 1), chains_first(noise, _chains(state), leading=1))
     offset, last_row, lanes = block.start % CELL, cells * CELL - 1, jnp.arange(width)
 
-    def one_round(state: Any, at: Array, noise: Any, output: Output) -> tuple[Any, Array, Output]:
+    def one_round(state: Positioned, at: Array, noise: Tree, output: Output) -> tuple[Any, Array, Output]:
         """Updates of one chain, all from one state."""
         rows = jnp.minimum(offset + at + lanes, last_row)
         some = jax.tree.map(lambda leaf: leaf[rows], noise)
@@ -176,11 +180,11 @@ def _advance(kernel: Any, state: Any, noise: Any, block: Block, *, cells: int, w
     return state, output, rounds
 
 
-def _chains(state: Any) -> int:
+def _chains(state: Positioned) -> int:
     return int(jax.tree.leaves(state)[0].shape[0])
 
 
-def _differ(first: Any, second: Any) -> Array:
+def _differ(first: Tree, second: Tree) -> Array:
     """Whether two states differ in a bit."""
 
     def differ(a: Array, b: Array) -> Array:

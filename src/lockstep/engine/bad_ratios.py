@@ -10,9 +10,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from lockstep.core import random
-from lockstep.core.kernel import Info, Kernel
+from lockstep.core.kernel import Info, Kernel, Positioned
 from lockstep.core.trees import describe, one_of
-from lockstep.core.types import Position
+from lockstep.core.types import Position, Tree
 from lockstep.core.warnings import warn
 from lockstep.host.boxes import boxes, called_back
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
@@ -21,7 +21,7 @@ PROBES = 256
 FEW_PROBES = 16  # of black boxes, which may be slow
 
 
-def infos(info: Any) -> Iterator[Info]:
+def infos(info: Tree) -> Iterator[Info]:
     """The `Info` of each leg of a run: one, or two for coupled kernels."""
     if isinstance(info, Info):
         yield info
@@ -35,7 +35,7 @@ def total(flags: Any) -> int:
     return int(np.count_nonzero(flags) if flags.dtype == np.dtype(bool) else flags.sum())
 
 
-def require_ratios(kernel: Kernel, state: Any, info: Any) -> None:
+def require_ratios(kernel: Kernel, state: Positioned, info: Tree) -> None:
     """Raise if not one update of the first block had a valid ratio; in a `Cycle`, of one of its kernels."""
     for leg in infos(info):
         if leg.is_valid.size and not leg.is_valid.any(axis=(0, 1)).all():
@@ -43,7 +43,7 @@ def require_ratios(kernel: Kernel, state: Any, info: Any) -> None:
             raise FloatingPointError(f"every log ratio so far was {_kinds(leg)}: {explain(kernel, position)}")
 
 
-def count_bad(info: Any, updates: int) -> int:
+def count_bad(info: Tree, updates: int) -> int:
     """How many of the log ratios of that many updates were NaN or plus infinity."""
     return sum(updates * _width(leg) - total(leg.is_valid) for leg in infos(info))
 
@@ -88,7 +88,7 @@ def _kinds(leg: Info, bad: int | None = None) -> str:
     return "plus infinity" if infinite else "NaN"
 
 
-def warn_of_ratios(kernel: Kernel, positions: Position, info: Any, thin: int, bad_in_warmup: int) -> None:
+def warn_of_ratios(kernel: Kernel, positions: Position, info: Tree, thin: int, bad_in_warmup: int) -> None:
     """Warn once of NaN ratios, broken bounds, and chains that never moved."""
     for leg in infos(info):
         updates = leg.is_valid.shape[0] * leg.is_valid.shape[1] * thin

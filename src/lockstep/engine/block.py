@@ -14,7 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from lockstep.core import random
-from lockstep.core.types import Array, Key, Position
+from lockstep.core.kernel import Kernel, Positioned
+from lockstep.core.types import Array, Key, Position, Tree
 
 CELL = 64
 MOST_UPDATES = 2**17  # of all chains together in one block
@@ -37,7 +38,7 @@ class Output(NamedTuple):
     info: Any
 
 
-def block_noise(kernel: Any, chain_keys: Key, state: Any, first_cell: Array, cells: int) -> Any:
+def block_noise(kernel: Kernel, chain_keys: Key, state: Positioned, first_cell: Array, cells: int) -> Any:
     """The noise of whole cells, with leading axes (steps, chains)."""
     noise = noise_of_cells(kernel, cell_keys(chain_keys, first_cell, cells), state.position)
     noise = jax.tree.map(lambda leaf: jnp.swapaxes(leaf, 0, 1), noise)
@@ -50,7 +51,7 @@ def cell_keys(chain_keys: Key, first_cell: Array, cells: int) -> Key:
     return random.fold_in(chain_keys, first_cell + np.arange(cells))
 
 
-def noise_of_cells(kernel: Any, keys: Key, positions: Position) -> Any:
+def noise_of_cells(kernel: Kernel, keys: Key, positions: Position) -> Any:
     """The noise of cells, of which these are the keys, with leading axes (chains, steps)."""
 
     def of_cell(key: Key, position: Position) -> Any:
@@ -65,6 +66,6 @@ def noise_of_cells(kernel: Any, keys: Key, positions: Position) -> Any:
     return jax.lax.optimization_barrier(jax.tree.map(joined, noise))
 
 
-def take(tree: Any, i: Array) -> Any:
+def take(tree: Tree, i: Array) -> Any:
     """One entry along the first axis of every leaf."""
     return jax.tree.map(lambda leaf: jax.lax.dynamic_index_in_dim(leaf, i, keepdims=False), tree)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from lockstep.core.kernel import Kernel
 from lockstep.engine.compiled import COMPILED
 from lockstep.engine.interface import Engine
 from lockstep.engine.interpreted import INTERPRETED
 from lockstep.host.boxes import is_interpreted
 
 
-def engine_of(kernel: Any) -> Engine:
+def engine_of(kernel: Kernel) -> Engine:
     """The engine that takes the steps of a kernel."""
     return INTERPRETED if is_interpreted(kernel) else COMPILED

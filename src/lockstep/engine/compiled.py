@@ -15,7 +15,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import jaxprs_in_params
 
-from lockstep.core.types import Array, Key, Position
+from lockstep.core.kernel import Kernel, Positioned
+from lockstep.core.types import Array, Key, Position, Tree
 from lockstep.engine import block as limits
 from lockstep.engine.block import CELL, Block, Output, cell_keys, noise_of_cells, take
 from lockstep.engine.devices import PROGRAMS, calls_host, laid_over, used
@@ -35,14 +36,14 @@ class CompiledEngine(Engine):
     beginning = "compiling"
     trial_steps = CELL
 
-    def init(self, kernel: Any, positions: Position, keys: Key) -> Any:
+    def init(self, kernel: Kernel, positions: Position, keys: Key) -> Any:
         with raised_here():
             return jax.block_until_ready(_init(kernel, positions, keys))
 
     def zeros(self, shape: tuple[int, ...], dtype: Any) -> Array:
         return jnp.zeros(shape, dtype)
 
-    def cells_per_block(self, kernel: Any, chain_keys: Key, state: Any, steps: int) -> int:
+    def cells_per_block(self, kernel: Kernel, chain_keys: Key, state: Positioned, steps: int) -> int:
         """A power of two that covers the run or keeps memory bounded."""
         chains = chain_keys.shape[0]
         most = min(limits.MOST_CELLS, limits.MOST_UPDATES // (CELL * chains))
@@ -51,7 +52,7 @@ class CompiledEngine(Engine):
         most = min(limits.MOST_NOISE // max(noise_bytes, 1), limits.MOST_OUTPUT // max(output_bytes, 1))
         return min(cells, _power_below(most))
 
-    def stock(self, kernel: Any, chain_keys: Key, state: Any, cells: int, end: int) -> Stock:
+    def stock(self, kernel: Kernel, chain_keys: Key, state: Positioned, cells: int, end: int) -> Stock:
         def draw(first_cell: int) -> Any:
             return _drawn(kernel, chain_keys, state, first_cell, cells)
 
@@ -59,9 +60,9 @@ class CompiledEngine(Engine):
 
     def advance(
         self,
-        kernel: Any,
+        kernel: Kernel,
         chain_keys: Key,
-        state: Any,
+        state: Positioned,
         block: Block,
         thinning: Thinning,
         cells: int,
@@ -83,18 +84,18 @@ class CompiledEngine(Engine):
         return state, chains_first(jax.tree.map(np.asarray, output), chain_keys.shape[0], leading=1)
 
     def noise(
-        self, kernel: Any, chain_keys: Key, state: Any, block: Block, cells: int, stock: Stock | None = None
+        self, kernel: Kernel, chain_keys: Key, state: Positioned, block: Block, cells: int, stock: Stock | None = None
     ) -> Any:
         """The noise of a block, laid out after an axis over its steps, from a stock if there is one."""
         if stock is not None:
             return stock.of(block)
         return _drawn(kernel, chain_keys, state, block.start // CELL, cells)
 
-    def no_info(self, kernel: Any, chain_keys: Key, state: Any) -> list[Any]:
+    def no_info(self, kernel: Kernel, chain_keys: Key, state: Positioned) -> list[Any]:
         leaves = jax.tree.leaves(_traced_draw(kernel, chain_keys, state, 1).out_info[1])
         return [np.zeros(leaf.shape, counted(leaf.dtype)) for leaf in leaves]
 
-    def spread(self, kernel: Any, chain_keys: Key, state: Any, devices: int | None) -> tuple[Key, Any]:
+    def spread(self, kernel: Kernel, chain_keys: Key, state: Positioned, devices: int | None) -> tuple[Key, Any]:
         count = used(devices, chain_keys.shape[0])
         # The host is one for all devices.
         if count == 1 or _does_call_host(kernel, chain_keys, state, 1):
@@ -109,11 +110,11 @@ COMPILED = CompiledEngine()
 
 
 @jax.jit
-def _init(kernel: Any, positions: Position, keys: Key) -> Any:
+def _init(kernel: Kernel, positions: Position, keys: Key) -> Any:
     return jax.vmap(kernel.init)(positions, keys)
 
 
-def _drawn(kernel: Any, chain_keys: Key, state: Any, first_cell: int, cells: int) -> Any:
+def _drawn(kernel: Kernel, chain_keys: Key, state: Positioned, first_cell: int, cells: int) -> Any:
     """The noise of a block, by programs that know of the kernel only what draws: others with the same noise use them.
 
     To compile noise takes three times as long as to compile the moves of a simple kernel.
@@ -128,13 +129,13 @@ _cell_keys = jax.jit(cell_keys, static_argnames="cells")
 
 
 @jax.jit
-def _noise(kernel: Any, keys: Key, positions: Position) -> Any:
+def _noise(kernel: Kernel, keys: Key, positions: Position) -> Any:
     return laid_out_steps(noise_of_cells(kernel, keys, positions))
 
 
 @functools.partial(jax.jit, static_argnames="cells")
 def _advance(
-    kernel: Any, state: Any, noise: Any, block: Block, thinning: Thinning | None, *, cells: int
+    kernel: Kernel, state: Positioned, noise: Tree, block: Block, thinning: Thinning | None, *, cells: int
 ) -> tuple[Any, Output]:
     """The compiled block: its states, and its draws in the first slots of the output, laid out."""
     kernel = stopping_early(kernel)
@@ -160,7 +161,7 @@ def _advance(
     moved, info = jax.eval_shape(move, state, take(noise, 0))
     slots = cells * CELL
 
-    def empty(leaf: Any) -> Array:
+    def empty(leaf: Array) -> Array:
         return jnp.zeros((slots, *leaf.shape), leaf.dtype)
 
     infos = jax.tree.map(empty, info) if thinning is None else thinning.buffers(info, slots)
@@ -170,27 +171,27 @@ def _advance(
 
 
 @jax.jit
-def _draw(kernel: Any, state: Any, row: Any) -> tuple[Any, Any]:
+def _draw(kernel: Kernel, state: Positioned, row: Tree) -> tuple[Any, Any]:
     """One update of all chains. Never run: its trace tells sizes, and is cached, as is that of the noise."""
     moved, info = jax.vmap(kernel.move)(state, row)
     return moved.position, info
 
 
-def _traced_noise(kernel: Any, chain_keys: Key, state: Any, cells: int) -> Any:
+def _traced_noise(kernel: Kernel, chain_keys: Key, state: Positioned, cells: int) -> Any:
     """The trace of the noise of a block; that of its program, which is not traced again."""
     keys = jax.ShapeDtypeStruct((_chains(state), cells, *chain_keys.shape[1:]), chain_keys.dtype)
     return _noise.trace(kernel.noise_source, keys, state.position)
 
 
-def _traced_draw(kernel: Any, chain_keys: Key, state: Any, cells: int) -> Any:
+def _traced_draw(kernel: Kernel, chain_keys: Key, state: Positioned, cells: int) -> Any:
     noise = _traced_noise(kernel, chain_keys, state, cells).out_info
     return _draw.trace(kernel, state, _row(noise, _chains(state)))
 
 
-def _row(noise: Any, chains: int) -> Any:
+def _row(noise: Tree, chains: int) -> Any:
     """What the noise of one step looks like, with its chains first."""
 
-    def without_steps(leaf: Any, axis: int) -> Any:
+    def without_steps(leaf: Array, axis: int) -> Any:
         shape = list(leaf.shape)
         shape.insert(1, shape.pop(axis))
         return jax.ShapeDtypeStruct(shape[1:], leaf.dtype)
@@ -198,16 +199,16 @@ def _row(noise: Any, chains: int) -> Any:
     return jax.tree.map(without_steps, noise, axes_of_laid_out(noise, chains, leading=1))
 
 
-def _chains(state: Any) -> int:
+def _chains(state: Positioned) -> int:
     return int(jax.tree.leaves(state)[0].shape[0])
 
 
-def _does_call_host(kernel: Any, chain_keys: Key, state: Any, cells: int) -> bool:
+def _does_call_host(kernel: Kernel, chain_keys: Key, state: Positioned, cells: int) -> bool:
     traced = (trace(kernel, chain_keys, state, cells) for trace in (_traced_noise, _traced_draw))
     return any(calls_host(one.jaxpr.jaxpr) for one in traced)
 
 
-def _is_drawn_ahead(kernel: Any, chain_keys: Key, state: Any, cells: int) -> bool:
+def _is_drawn_ahead(kernel: Kernel, chain_keys: Key, state: Positioned, cells: int) -> bool:
     """Whether the noise of a block may be drawn while the block before it is used.
 
     Not where it would take much memory a second time, or where the host is called, whose errors belong to who asks.
@@ -217,7 +218,7 @@ def _is_drawn_ahead(kernel: Any, chain_keys: Key, state: Any, cells: int) -> boo
     return not _does_call_host(kernel, chain_keys, state, cells)
 
 
-def _bytes_per_cell(kernel: Any, chain_keys: Key, state: Any, cells: int) -> tuple[int, int]:
+def _bytes_per_cell(kernel: Kernel, chain_keys: Key, state: Positioned, cells: int) -> tuple[int, int]:
     """The noise of a cell, or the largest array on the way to it, and the draws that the cell leaves.
 
     As they are in a block of so many cells: what belongs to no cell counts as a part of each.
@@ -232,7 +233,7 @@ def _power_below(most: int) -> int:
     return int(2 ** math.floor(math.log2(max(most, 1))))
 
 
-def _bytes(tree: Any) -> int:
+def _bytes(tree: Tree) -> int:
     return sum(math.prod(leaf.shape) * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree))
 
 

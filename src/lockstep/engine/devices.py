@@ -10,6 +10,7 @@ from jax.extend.core import jaxprs_in_params
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
 from lockstep.core.arguments import whole
+from lockstep.core.types import Tree
 
 PROGRAMS = 1024  # traced ones of which is remembered what was found in them: a run asks several times
 
@@ -33,7 +34,7 @@ def used(devices: int | None, chains: int) -> int:
     return next(count for count in range(most, 0, -1) if chains % count == 0)
 
 
-def laid_over(tree: Any, count: int) -> Any:
+def laid_over(tree: Tree, count: int) -> Any:
     """Arrays with a leading axis over the chains, a part of it on each of so many devices. No number changes."""
     mesh = jax.make_mesh((count,), ("chains",), axis_types=(AxisType.Auto,), devices=jax.devices()[:count])
     return jax.device_put(tree, NamedSharding(mesh, PartitionSpec("chains")))

@@ -19,7 +19,7 @@ from lockstep.host.limit import stopping_below
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 
 
-def stopping_early(kernel: Any) -> Any:
+def stopping_early(kernel: Kernel) -> Any:
     """A kernel whose evaluations are told where they may stop, if one wants to know: interpreted, a black box.
 
     Couplings compare log ratios, which must then be known: their evaluations are never told to stop.
@@ -27,7 +27,7 @@ def stopping_early(kernel: Any) -> Any:
     if kernel.is_coupling:
         return kernel
 
-    def is_simple(node: Any) -> bool:
+    def is_simple(node: object) -> bool:
         return isinstance(node, (MetropolisHastings, Rejecting))
 
     def wants_limit(node: Any) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 
 from lockstep.core.declared import Part
 from lockstep.core.trees import is_key
-from lockstep.core.types import Key, Position, Shape
+from lockstep.core.types import Array, Key, Position, Shape, Tree
 from lockstep.estimators.delta import Delta
 from lockstep.estimators.samples import Samples, is_boxed, rows_of
 from lockstep.host.boxes import boxes, is_box
@@ -27,7 +27,7 @@ def hosted(kernel: Any) -> Any:
     """The kernel with NumPy arrays as leaves, and what cannot compute with them compiled by itself."""
     functions: dict[Any, Any] = {}  # one for all places of a kernel
 
-    def convert(node: Any) -> Any:
+    def convert(node: object) -> Any:
         if _is_straight(node):
             return _straight(node, functions)
         if _is_compiled(node):
@@ -37,10 +37,10 @@ def hosted(kernel: Any) -> Any:
     return jax.tree.map(convert, kernel, is_leaf=lambda node: is_box(node) or _is_straight(node) or _is_compiled(node))
 
 
-def to_host(tree: Any) -> Any:
+def to_host(tree: Tree) -> Any:
     """Read-only NumPy arrays, NumPy numbers for arrays without axes, and the words of keys."""
 
-    def convert(leaf: Any) -> Any:
+    def convert(leaf: Array) -> Any:
         if is_key(leaf):
             return RandomKey(np.asarray(jax.random.key_data(leaf)))
         array = np.asarray(leaf)
@@ -95,12 +95,12 @@ def _apply(part: Any, arguments: tuple[Any, ...], method: str) -> Any:
         return getattr(part, method)(*as_keys(arguments))
 
 
-def _is_compiled(node: Any) -> bool:
+def _is_compiled(node: object) -> bool:
     is_callable_part = callable(node) and not jax.tree_util.all_leaves([node])
     return is_callable_part and not (isinstance(node, Part) and node.computes_on_numpy) and not boxes(node)
 
 
-def _is_straight(node: Any) -> bool:
+def _is_straight(node: object) -> bool:
     """Whether a part of a kernel is a black box with what wraps it, and can be called straight."""
     if isinstance(node, (Function, Scalar)):
         return is_boxed(node) and not node.function.is_callback
@@ -147,5 +147,5 @@ class HostSamples:
     def noise(self, key: Key, shape: Shape = ()) -> Any:
         return self.part.noise(key, shape)
 
-    def __call__(self, noise: Any, position: Position, candidate: Position) -> Any:
+    def __call__(self, noise: Tree, position: Position, candidate: Position) -> Any:
         return rows_of(self.samples(noise, position, candidate), self.part.sample, self.count)

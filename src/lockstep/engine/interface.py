@@ -6,6 +6,9 @@ from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar
 
+from numpy.typing import DTypeLike
+
+from lockstep.core.kernel import Kernel, Positioned
 from lockstep.core.types import Array, Key, Position
 from lockstep.engine.block import Block, Output
 from lockstep.engine.stock import Stock
@@ -32,19 +35,19 @@ class Engine(ABC):
         return ""
 
     @abstractmethod
-    def init(self, kernel: Any, positions: Position, keys: Key) -> Any:
+    def init(self, kernel: Kernel, positions: Position, keys: Key) -> Any:
         """The states of all chains at their positions."""
 
     @abstractmethod
-    def zeros(self, shape: tuple[int, ...], dtype: Any) -> Array:
+    def zeros(self, shape: tuple[int, ...], dtype: DTypeLike) -> Array:
         """An array of the kind of which its states are made."""
 
     @abstractmethod
-    def cells_per_block(self, kernel: Any, chain_keys: Key, state: Any, steps: int) -> int:
+    def cells_per_block(self, kernel: Kernel, chain_keys: Key, state: Positioned, steps: int) -> int:
         """How many cells of noise a block of a run of so many steps has: a power of two that keeps memory bounded."""
 
     def stock(
-        self, kernel: Any, chain_keys: Key, state: Any, cells: int, end: int
+        self, kernel: Kernel, chain_keys: Key, state: Positioned, cells: int, end: int
     ) -> AbstractContextManager[Stock | None]:
         """The noise of a run that ends at a step, for ``advance``, in a scope; None: each block draws its own."""
         return nullcontext()
@@ -52,9 +55,9 @@ class Engine(ABC):
     @abstractmethod
     def advance(
         self,
-        kernel: Any,
+        kernel: Kernel,
         chain_keys: Key,
-        state: Any,
+        state: Positioned,
         block: Block,
         thinning: Thinning,
         cells: int,
@@ -66,10 +69,10 @@ class Engine(ABC):
         """
 
     @abstractmethod
-    def no_info(self, kernel: Any, chain_keys: Key, state: Any) -> list[Any] | None:
+    def no_info(self, kernel: Kernel, chain_keys: Key, state: Positioned) -> list[Any] | None:
         """What the leaves of the info of a thinned draw look like; None if that is not known without an update."""
 
-    def spread(self, kernel: Any, chain_keys: Key, state: Any, devices: int | None) -> tuple[Key, Any]:
+    def spread(self, kernel: Kernel, chain_keys: Key, state: Positioned, devices: int | None) -> tuple[Key, Any]:
         """Keys and states of all chains, laid over so many devices (None: all) if the engine can compute there."""
         return chain_keys, state
 

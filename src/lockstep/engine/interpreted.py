@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 import jax
 import numpy as np
+from numpy.typing import DTypeLike
 
-from lockstep.core.kernel import Noise
+from lockstep.core.kernel import Kernel, Noise, Positioned
 from lockstep.core.trees import is_named
-from lockstep.core.types import Array, Key, Position
+from lockstep.core.types import Array, Key, Position, Tree
 from lockstep.engine import block as limits
 from lockstep.engine.block import CELL, Block, Output, block_noise
 from lockstep.engine.collector import old_objects_set_aside
@@ -39,17 +40,17 @@ class InterpretedEngine(Engine):
     beginning = "first update"
     trial_steps = 1
 
-    def init(self, kernel: Any, positions: Position, keys: Key) -> Any:
+    def init(self, kernel: Kernel, positions: Position, keys: Key) -> Any:
         positions = to_host(positions)
         with quiet():
             kernel = hosted(kernel)
             states = [to_host(kernel.init(_one(positions, chain), keys[chain])) for chain in range(len(keys))]
         return _stacked(states)
 
-    def zeros(self, shape: tuple[int, ...], dtype: Any) -> Array:
+    def zeros(self, shape: tuple[int, ...], dtype: DTypeLike) -> Array:
         return np.zeros(shape, dtype)
 
-    def cells_per_block(self, kernel: Any, chain_keys: Key, state: Any, steps: int) -> int:
+    def cells_per_block(self, kernel: Kernel, chain_keys: Key, state: Positioned, steps: int) -> int:
         noise = jax.eval_shape(functools.partial(_noise, cells=1), forgotten(kernel), chain_keys, state, 0)
         bytes_per_cell = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(noise))
         draw_bytes = CELL * sum(np.asarray(leaf).nbytes for leaf in jax.tree.leaves(state))
@@ -58,9 +59,9 @@ class InterpretedEngine(Engine):
 
     def advance(
         self,
-        kernel: Any,
+        kernel: Kernel,
         chain_keys: Key,
-        state: Any,
+        state: Positioned,
         block: Block,
         thinning: Thinning,
         cells: int,
@@ -72,7 +73,7 @@ class InterpretedEngine(Engine):
             walked = [walk(move, *start, block.start, chain) for chain, start in enumerate(starts)]
         return gathered(walked, thinning)
 
-    def no_info(self, kernel: Any, chain_keys: Key, state: Any) -> None:
+    def no_info(self, kernel: Kernel, chain_keys: Key, state: Positioned) -> None:
         return None
 
     def compilations(self) -> int:
@@ -83,13 +84,13 @@ INTERPRETED = InterpretedEngine()
 
 
 @functools.partial(jax.jit, static_argnames="cells")
-def _noise(kernel: Any, chain_keys: Key, state: Any, first_cell: Any, cells: int) -> Any:
+def _noise(kernel: Kernel, chain_keys: Key, state: Positioned, first_cell: Any, cells: int) -> Any:
     noise = block_noise(kernel, chain_keys, state, first_cell, cells)
     return jax.tree.map(RandomKey.of, noise)
 
 
 def beginnings(
-    kernel: Any, chain_keys: Key, state: Any, block: Block, cells: int
+    kernel: Kernel, chain_keys: Key, state: Positioned, block: Block, cells: int
 ) -> Iterator[tuple[Any, Iterable[Any]]]:
     """The state of each chain at the beginning of a block, and the noise of its steps."""
     offset = block.start % CELL
@@ -109,12 +110,12 @@ def gathered(walked: Sequence[Walked], thinning: Thinning) -> tuple[Any, Output]
     return _stacked([end for end, *_ in walked]), jax.tree.map(lambda *leaves: np.stack(leaves, axis=1), *outputs)
 
 
-def walking(kernel: Any) -> Any:
+def walking(kernel: Kernel) -> Any:
     """The kernel as it moves here."""
     return hosted(stopping_early(kernel))
 
 
-def walk(move: Any, state: Any, rows: Iterable[Any], start: int, chain: int) -> Walked:
+def walk(move: Callable[..., Any], state: Positioned, rows: Iterable[Any], start: int, chain: int) -> Walked:
     """The steps of one chain; whatever a user's function raises says where it was raised."""
     positions, infos = [], []
     try:
@@ -128,7 +129,7 @@ def walk(move: Any, state: Any, rows: Iterable[Any], start: int, chain: int) -> 
     return state, positions, infos
 
 
-def rows_of(noise: Any, steps: slice, chain: int) -> Iterable[Any]:
+def rows_of(noise: Tree, steps: slice, chain: int) -> Iterable[Any]:
     """The noise of one chain, a tree a step (and no end of them if there is no noise)."""
     if isinstance(noise, RandomKey):
         words = np.asarray(noise.words)[steps, chain]
@@ -159,5 +160,5 @@ def _stacked(trees: Sequence[Any]) -> Any:
     return jax.tree.map(lambda *leaves: np.array(leaves), *trees)
 
 
-def _one(tree: Any, chain: int) -> Any:
+def _one(tree: Tree, chain: int) -> Any:
     return jax.tree.map(lambda leaf: leaf[chain], tree)

@@ -14,22 +14,22 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lockstep.core.types import Array
+from lockstep.core.types import Array, Tree
 
 FEW = 16  # numbers of one chain
 
 
-def axes(tree: Any, leading: int = 0) -> Any:
+def axes(tree: Tree, leading: int = 0) -> Any:
     """Where the chains lie when arrays are laid out: after so many leading axes, or last."""
     return jax.tree.map(lambda leaf: _axis(math.prod(leaf.shape[leading + 1 :]), leading), tree)
 
 
-def laid_out(tree: Any, leading: int = 0) -> Any:
+def laid_out(tree: Tree, leading: int = 0) -> Any:
     """Arrays whose chains come after so many leading axes, laid out."""
     return jax.tree.map(lambda leaf, axis: jnp.moveaxis(leaf, leading, axis), tree, axes(tree, leading))
 
 
-def laid_out_steps(tree: Any) -> Any:
+def laid_out_steps(tree: Tree) -> Any:
     """Arrays with leading axes (chains, steps), laid out after an axis over the steps."""
 
     def lay(leaf: Array) -> Array:
@@ -42,15 +42,15 @@ def laid_out_steps(tree: Any) -> Any:
     return jax.tree.map(lay, tree)
 
 
-def axes_of_laid_out(tree: Any, chains: int, leading: int = 0) -> Any:
+def axes_of_laid_out(tree: Tree, chains: int, leading: int = 0) -> Any:
     """Where the chains lie in arrays that are laid out."""
     return jax.tree.map(lambda leaf: _axis(math.prod(leaf.shape[leading:]) // chains, leading), tree)
 
 
-def chains_first(tree: Any, chains: int, leading: int = 0) -> Any:
+def chains_first(tree: Tree, chains: int, leading: int = 0) -> Any:
     """Arrays that are laid out, with their chains after the leading axes again. Those of NumPy are not copied."""
 
-    def back(leaf: Any, axis: int) -> Any:
+    def back(leaf: Array, axis: int) -> Any:
         return (np if isinstance(leaf, np.ndarray) else jnp).moveaxis(leaf, axis, leading)
 
     return jax.tree.map(back, tree, axes_of_laid_out(tree, chains, leading))

@@ -14,7 +14,7 @@ from lockstep.core.parts import part
 from lockstep.core.proposal import Proposal
 from lockstep.core.ratio import Ratio
 from lockstep.core.trees import choose
-from lockstep.core.types import Key, Position, Shape
+from lockstep.core.types import Array, Key, Position, Shape, Tree
 from lockstep.host.black_box import replaced
 from lockstep.host.boxes import boxes, map_boxes
 from lockstep.host.callback import on_host
@@ -40,7 +40,7 @@ class Rejecting(Kernel):
         """The state at a position; a function that raises there is an error."""
         return self.kernel.init(position, key)
 
-    def move(self, state: State, noise: Any) -> tuple[State, Info]:
+    def move(self, state: State, noise: Tree) -> tuple[State, Info]:
         if isinstance(noise[2], np.generic):
             return self._interpreted(state, noise)
         kernel = map_boxes(lambda box: replaced(box, slot=self.slot), self.kernel)
@@ -54,7 +54,7 @@ class Rejecting(Kernel):
             choose(has_failed, self.ratio.kept(state.memory), info.kept),
         )
 
-    def _interpreted(self, state: State, noise: Any) -> tuple[State, Info]:
+    def _interpreted(self, state: State, noise: Tree) -> tuple[State, Info]:
         try:
             return self.kernel.move(state, noise)
         except Exception as error:
@@ -64,7 +64,7 @@ class Rejecting(Kernel):
         return self.kernel.meeting_noise(key, shape)
 
     def move_both(
-        self, first: State, second: State, noise: Any, meet: Any
+        self, first: State, second: State, noise: Tree, meet: Tree
     ) -> tuple[tuple[State, Info], tuple[State, Info]]:
         """One update of two chains, each of which rejects what fails in its own evaluation."""
         if not isinstance(noise[2], np.generic):
@@ -74,7 +74,9 @@ class Rejecting(Kernel):
             )
         return both_moved(self, first, second, noise, meet)
 
-    def decide(self, state: State, proposed: tuple[Position, Any], ratio_noise: Any, accept: Any) -> tuple[State, Info]:
+    def decide(
+        self, state: State, proposed: tuple[Position, Any], ratio_noise: Any, accept: Array
+    ) -> tuple[State, Info]:
         """Accept or reject what was proposed; a candidate at which a function raises is rejected."""
         try:
             return self.kernel.decide(state, proposed, ratio_noise, accept)
@@ -125,11 +127,11 @@ def _ask(slots: np.ndarray, log_ratios: np.ndarray) -> np.ndarray:
 
 
 @contextmanager
-def rejecting(kernel: Any) -> Iterator[tuple[Any, Failures]]:
+def rejecting(kernel: Kernel) -> Iterator[tuple[Any, Failures]]:
     """The kernel with every accept/reject that has a black box rejecting what fails, and the record of failures."""
     failures, slots = Failures(), list[int]()
 
-    def is_simple(node: Any) -> bool:
+    def is_simple(node: object) -> bool:
         return isinstance(node, MetropolisHastings)
 
     def convert(node: Any) -> Any:

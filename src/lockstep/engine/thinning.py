@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from lockstep.core.trees import key_of
-from lockstep.core.types import Array
+from lockstep.core.types import Array, Tree
 from lockstep.engine.block import Output
 
 COUNT = np.dtype(np.int32)  # of flags
@@ -56,7 +56,7 @@ class Thinning(NamedTuple):
         """The leaves of the info of the draw that has begun; None if none has."""
         return self.info if self.phase else None
 
-    def begun_like(self, info: Any) -> Any:
+    def begun_like(self, info: Tree) -> Any:
         """The info of the draw that has begun in the structure of another info; None if none has."""
         return jax.tree.unflatten(jax.tree.structure(info), self.info) if self.phase else None
 
@@ -76,7 +76,7 @@ class Thinning(NamedTuple):
 
     # Compiled code gathers update after update, in buffers with a slot for each draw.
 
-    def buffers(self, info: Any, slots: int) -> Any:
+    def buffers(self, info: Tree, slots: int) -> Any:
         """Slots for infos of these shapes, empty but for the first, which holds the draw that has begun."""
         empty = jax.tree.map(lambda leaf: jnp.zeros((slots, *leaf.shape), counted(leaf.dtype)), info)
         begun = jax.tree.unflatten(jax.tree.structure(info), self.info)
@@ -115,7 +115,7 @@ class Thinning(NamedTuple):
         last = self.last(len(jax.tree.leaves(updates.info)[0]))
         return Output(jax.tree.map(lambda leaf: leaf[last], updates.positions), self.gather_all(updates.info))
 
-    def gather_all(self, info: Any) -> Any:
+    def gather_all(self, info: Tree) -> Any:
         """The infos of draws from those of all updates of a block, with a leading axis over these."""
         last = self.last(len(jax.tree.leaves(info)[0]))
 
@@ -138,7 +138,7 @@ def counted(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return COUNT if dtype == np.dtype(bool) else dtype
 
 
-def _is_added(info: Any, path: Any, leaf: Array) -> bool:
+def _is_added(info: Tree, path: Any, leaf: Array) -> bool:
     """Whether a leaf of the info of an update is added up over a draw. An info of a user's own may list nothing."""
     summed = info.summed if isinstance(info, Summing) else ()
     return leaf.dtype == np.dtype(bool) or any(key_of(field) in summed for field in path[:1])

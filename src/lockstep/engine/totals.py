@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from lockstep.core.types import Tree
 from lockstep.coupling.common_noise import CoupledInfo, ShadowedInfo
 from lockstep.engine.bad_ratios import infos, total
 
@@ -45,7 +46,7 @@ class Totals:
     failed: int = 0
     failure: str | None = None
 
-    def after(self, info: Any, past: Any, updates: int, seconds: float, is_warmup: bool) -> Totals:
+    def after(self, info: Tree, past: Any, updates: int, seconds: float, is_warmup: bool) -> Totals:
         """The totals after a block, whose info holds also what a draw had gathered before it (``past``)."""
         new, old = _counts(info), _counts(past)
         ratios = updates * sum(int(np.prod(leg.is_accepted.shape[2:])) for leg in infos(info))
@@ -84,7 +85,7 @@ class Totals:
         return text
 
 
-def _counts(info: Any) -> dict[str, Any]:
+def _counts(info: Tree) -> dict[str, Any]:
     """Sums over all chains and draws of an info; empty for None."""
     if info is None:
         return {}

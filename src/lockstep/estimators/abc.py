@@ -10,7 +10,7 @@ import numpy as np
 from lockstep.core.arguments import positive
 from lockstep.core.parts import part, static
 from lockstep.core.trees import choose, namespace
-from lockstep.core.types import Array, Position
+from lockstep.core.types import Array, Position, Tree
 from lockstep.estimators.samples import Samples
 from lockstep.estimators.sides import OfSimulations, simulations
 from lockstep.host.functions import as_function
@@ -33,7 +33,7 @@ class WithinDistance(OfSimulations):
     )
     when_stuck = "take a larger epsilon, or more simulations"
 
-    def __call__(self, noise: Any, position: Position) -> Array:
+    def __call__(self, noise: Tree, position: Position) -> Array:
         distances = self.samples(noise, position, position)
         if np.ndim(distances) != 1:
             raise ValueError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -10,7 +11,7 @@ import numpy as np
 from lockstep.core.arguments import shapes, whole
 from lockstep.core.estimator import Estimate, Estimator
 from lockstep.core.parts import part, static
-from lockstep.core.types import Array, Key, Position, Shape
+from lockstep.core.types import Array, Key, Position, Shape, Tree
 from lockstep.estimators.delta import Delta, delta_of
 from lockstep.estimators.mean import average, average_of
 from lockstep.estimators.samples import Pooled, Samples, mean_of, moments
@@ -34,20 +35,20 @@ class BatchMeans(Estimator):
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
         return self.samples.noise(key, shape)
 
-    def __call__(self, noise: Any, position: Position, candidate: Position) -> Estimate:
+    def __call__(self, noise: Tree, position: Position, candidate: Position) -> Estimate:
         averages = self._averages(noise, position, candidate)
         if self.delta is None:
             return average_of(averages)
         return suited(self.delta, self.samples, averages, position, candidate)(averages, position, candidate)
 
-    def value(self, noise: Any, position: Position, candidate: Position) -> Array:
+    def value(self, noise: Tree, position: Position, candidate: Position) -> Array:
         """The estimate alone, without its cumulants."""
         averages = self._averages(noise, position, candidate)
         if self.delta is None:
             return mean_of(averages)
         return suited(self.delta, self.samples, averages, position, candidate).value(averages, position, candidate)
 
-    def pooled(self, noise: Any, position: Position, candidate: Position) -> Pooled:
+    def pooled(self, noise: Tree, position: Position, candidate: Position) -> Pooled:
         """One estimate from the samples of several, whose noise has a leading axis."""
         groups = jax.vmap(self._averages, in_axes=(0, None, None))(noise, position, candidate)
         if self.delta is not None:
@@ -56,7 +57,7 @@ class BatchMeans(Estimator):
         estimate = average(moments(groups.ravel()), groups.size)
         return Pooled(estimate, groups.mean(axis=1) - estimate.value, estimate.third)
 
-    def _averages(self, noise: Any, position: Position, candidate: Position) -> Array:
+    def _averages(self, noise: Tree, position: Position, candidate: Position) -> Array:
         """The averages of the batches, a row each."""
         samples, count = self.samples(noise, position, candidate), self.count
         if not isinstance(samples, (np.ndarray, jax.Array)) or samples.ndim not in (1, 2) or len(samples) != count:
@@ -79,7 +80,13 @@ class BatchMeans(Estimator):
         return BatchMeans(self.samples.with_count(_split(count, self.batches)), self.delta, self.batches)
 
 
-def batch_means(samples: Any, count: int, batches: int = 16, draw: Any = None, combine: Any = None) -> BatchMeans:
+def batch_means(
+    samples: Tree,
+    count: int,
+    batches: int = 16,
+    draw: Callable[..., Any] | None = None,
+    combine: Callable[..., Any] | None = None,
+) -> BatchMeans:
     """Estimate D by the average of ``count`` consecutive samples of a Markov chain.
 
     Parameters

@@ -12,7 +12,7 @@ from lockstep.core.arguments import is_number
 from lockstep.core.estimator import Estimate, Estimator
 from lockstep.core.parts import part
 from lockstep.core.trees import is_concrete
-from lockstep.core.types import Array, Key, Position, Shape
+from lockstep.core.types import Array, Key, Position, Shape, Tree
 from lockstep.estimators.samples import Pooled, as_estimator, influences, pooled, taken, with_count
 from lockstep.host.functions import Scalar, wrapped
 
@@ -37,12 +37,12 @@ class KnownVariance(Estimator):
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
         return self.estimator.noise(key, position, shape)
 
-    def __call__(self, noise: Any, position: Position, candidate: Position) -> Estimate:
+    def __call__(self, noise: Tree, position: Position, candidate: Position) -> Estimate:
         estimate = self.estimator(noise, position, candidate)
         variance = self.variance(position, candidate) if callable(self.variance) else self.variance
         return Estimate(estimate.value, np.float64(0.0), self.factor * variance, np.float64(0.0), estimate.count)
 
-    def pooled(self, noise: Any, position: Position, candidate: Position) -> Pooled:
+    def pooled(self, noise: Tree, position: Position, candidate: Position) -> Pooled:
         """One estimate from the samples of several, with the cumulants that they tell rather than those stated."""
         return pooled(self.estimator, noise, position, candidate)
 
@@ -50,7 +50,7 @@ class KnownVariance(Estimator):
         estimator, samples = taken(self.estimator, key, position, candidate, estimates)
         return KnownVariance(estimator, self.variance, self.factor), samples
 
-    def influences(self, samples: Any, position: Position, candidate: Position) -> Array:
+    def influences(self, samples: Tree, position: Position, candidate: Position) -> Array:
         return influences(self.estimator, samples, position, candidate)
 
     def with_count(self, count: int) -> KnownVariance:
@@ -60,7 +60,7 @@ class KnownVariance(Estimator):
         )
 
 
-def known_variance(estimator: Any, variance: Any) -> KnownVariance:
+def known_variance(estimator: Estimator, variance: Any) -> KnownVariance:
     """State the variance of an unbiased, normal estimate: the promise that makes the penalty method exact.
 
     Parameters
@@ -115,10 +115,10 @@ class TwoSided(Estimator):
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> tuple[Any, Any]:
         return _twice(self.estimator, self.estimator, key, position, shape)
 
-    def __call__(self, noise: Any, position: Position, candidate: Position) -> Estimate:
+    def __call__(self, noise: Tree, position: Position, candidate: Position) -> Estimate:
         return halves(self.estimator(noise[0], position, candidate), self.estimator(noise[1], candidate, position))
 
-    def pooled(self, noise: Any, position: Position, candidate: Position) -> Pooled:
+    def pooled(self, noise: Tree, position: Position, candidate: Position) -> Pooled:
         """One estimate from the samples of several, whose noise has a leading axis."""
         forward = pooled(self.estimator, noise[0], position, candidate)
         reverse = pooled(self.estimator, noise[1], candidate, position)
@@ -129,7 +129,7 @@ class TwoSided(Estimator):
         estimator, forward = taken(self.estimator, key_forward, position, candidate, estimates)
         return TwoSided(estimator), (forward, taken(self.estimator, key_reverse, candidate, position, estimates)[1])
 
-    def influences(self, samples: Any, position: Position, candidate: Position) -> Array:
+    def influences(self, samples: Tree, position: Position, candidate: Position) -> Array:
         forward = influences(self.estimator, samples[0], position, candidate)
         return jnp.concatenate([forward, -influences(self.estimator, samples[1], candidate, position)]) / 2
 
@@ -138,7 +138,7 @@ class TwoSided(Estimator):
         return TwoSided(with_count(self.estimator, count))
 
 
-def two_sided(estimator: Any) -> TwoSided:
+def two_sided(estimator: Estimator) -> TwoSided:
     """Estimate D by half the difference of an estimate forward and an independent one in reverse.
 
     The result has the same variance in both directions, which `penalty` and `corrected` need. It takes ``count``
@@ -179,12 +179,12 @@ class Difference(Estimator):
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> tuple[Any, Any]:
         return _twice(self.at_position, self.at_candidate, key, position, shape)
 
-    def __call__(self, noise: Any, position: Position, candidate: Position) -> Estimate:
+    def __call__(self, noise: Tree, position: Position, candidate: Position) -> Estimate:
         return _subtracted(
             self.at_candidate(noise[1], position, candidate), self.at_position(noise[0], position, candidate)
         )
 
-    def pooled(self, noise: Any, position: Position, candidate: Position) -> Pooled:
+    def pooled(self, noise: Tree, position: Position, candidate: Position) -> Pooled:
         """One estimate from the samples of several, whose noise has a leading axis."""
         new = pooled(self.at_candidate, noise[1], position, candidate)
         old = pooled(self.at_position, noise[0], position, candidate)
@@ -196,7 +196,7 @@ class Difference(Estimator):
         at_candidate, new = taken(self.at_candidate, key_new, position, candidate, estimates)
         return Difference(at_position, at_candidate), (old, new)
 
-    def influences(self, samples: Any, position: Position, candidate: Position) -> Array:
+    def influences(self, samples: Tree, position: Position, candidate: Position) -> Array:
         old = influences(self.at_position, samples[0], position, candidate)
         return jnp.concatenate([influences(self.at_candidate, samples[1], position, candidate), -old])
 
@@ -249,6 +249,6 @@ def _subtracted(new: Estimate, old: Estimate) -> Estimate:
     )
 
 
-def _twice(first: Any, second: Any, key: Key, position: Position, shape: Shape) -> tuple[Array, Array]:
+def _twice(first: Tree, second: Tree, key: Key, position: Position, shape: Shape) -> tuple[Array, Array]:
     key_first, key_second = random.split(key)
     return first.noise(key_first, position, shape), second.noise(key_second, position, shape)

@@ -12,7 +12,7 @@ from lockstep.core.arguments import shapes
 from lockstep.core.estimator import Estimate
 from lockstep.core.parts import part, static
 from lockstep.core.trees import namespace
-from lockstep.core.types import Array, Position
+from lockstep.core.types import Array, Position, Tree
 from lockstep.estimators.differences import by_differences
 from lockstep.estimators.samples import Moments, Pooled, moments, pooled_moments
 from lockstep.host.black_box import BlackBox, blackbox
@@ -35,11 +35,11 @@ class Delta:
     is_black: bool = static(default=False)
     is_vectorized: bool = static(default=False)  # a black box of many averages at once
 
-    def __call__(self, samples: Any, position: Position, candidate: Position) -> Estimate:
+    def __call__(self, samples: Tree, position: Position, candidate: Position) -> Estimate:
         """G at the average of the samples (numbers, vectors, or the moments of numbers), and its cumulants."""
         return self._parts(samples, self.count, position, candidate)[0]
 
-    def value(self, samples: Any, position: Position, candidate: Position) -> Array:
+    def value(self, samples: Tree, position: Position, candidate: Position) -> Array:
         """G at the average alone."""
         _require_samples(samples, self.count, self.name)
         mean = samples.mean if isinstance(samples, Moments) else samples.mean(axis=0)
@@ -56,7 +56,7 @@ class Delta:
         estimate, along, third = self._parts(together, len(means) * self.count, position, candidate)
         return Pooled(estimate, along(means - means.mean(axis=0)), third)
 
-    def _parts(self, samples: Any, count: int, position: Position, candidate: Position) -> tuple[Estimate, Any, Array]:
+    def _parts(self, samples: Tree, count: int, position: Position, candidate: Position) -> tuple[Estimate, Any, Array]:
         """The estimate, ∇g·(difference of an average from that of all), and the third cumulant of the linear part."""
         _require_samples(samples, count, self.name)
         if self.is_black:
@@ -88,7 +88,7 @@ class Delta:
             )
         return values
 
-    def is_traceable(self, samples: Any, position: Position, candidate: Position) -> bool:
+    def is_traceable(self, samples: Tree, position: Position, candidate: Position) -> bool:
         """Whether g is a JAX function: one that can be called without the values of its arguments."""
         try:
             jax.eval_shape(self.value, samples, position, candidate)
@@ -109,7 +109,7 @@ class Delta:
         return Delta(self.combine, count, self.name, self.is_black, self.is_vectorized)
 
 
-def delta_of(combine: Any, count: int, name: str) -> Delta:
+def delta_of(combine: Callable[..., Any], count: int, name: str) -> Delta:
     """Check and wrap what a user gave an estimator."""
     is_black = bool(boxes(combine))
     is_vectorized = isinstance(combine, BlackBox) and combine.is_vectorized and not combine.is_batched
@@ -117,7 +117,7 @@ def delta_of(combine: Any, count: int, name: str) -> Delta:
     return Delta(function, count, name, is_black, is_vectorized)
 
 
-def by_derivatives(g: Callable[[Array], Array], samples: Any, count: int) -> tuple[Estimate, Any, Array]:
+def by_derivatives(g: Callable[[Array], Array], samples: Tree, count: int) -> tuple[Estimate, Any, Array]:
     """The delta method for a function that JAX can differentiate."""
     if isinstance(samples, Moments) or samples.ndim == 1:
         of = samples if isinstance(samples, Moments) else moments(samples)
@@ -139,7 +139,7 @@ def by_derivatives(g: Callable[[Array], Array], samples: Any, count: int) -> tup
     return estimate, lambda apart: apart @ gradient, along.third / count**2
 
 
-def _require_samples(samples: Any, count: int, name: str) -> None:
+def _require_samples(samples: Tree, count: int, name: str) -> None:
     """Refuse samples that have no average, or none that is real."""
     if isinstance(samples, Moments):
         return

@@ -16,7 +16,7 @@ import numpy as np
 
 from lockstep.core.estimator import Estimate
 from lockstep.core.trees import is_concrete, namespace
-from lockstep.core.types import Array
+from lockstep.core.types import Array, Tree
 from lockstep.core.warnings import warn
 from lockstep.estimators.samples import Moments, moments
 
@@ -35,7 +35,7 @@ class Slopes(NamedTuple):
 
 
 def by_differences(
-    g: Callable[[Array], Array], samples: Any, count: int, name: str
+    g: Callable[[Array], Array], samples: Tree, count: int, name: str
 ) -> tuple[Estimate, Callable[[Array], Array], Array]:
     """The delta method for a function of which several values at once are all that is known."""
     mean, directions, coordinates, cubes = _standard_errors(samples, count)
@@ -63,7 +63,7 @@ def by_differences(
     return estimate, lambda apart: coordinates(apart) @ gradient, straight
 
 
-def _standard_errors(samples: Any, count: int) -> tuple[Array, Array | None, Any, Any]:
+def _standard_errors(samples: Tree, count: int) -> tuple[Array, Array | None, Any, Any]:
     """The average, the columns of a root of its covariance, coordinates along them, and the third cumulant of a slope.
 
     The root is triangular, from the samples themselves and not from their covariance, whose smallest directions

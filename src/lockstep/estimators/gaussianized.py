@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -40,7 +41,9 @@ class Gaussianized(Estimator):
         return Gaussianized(self.difference, self.score, self.variance * self.count / count, self.draw, count)
 
 
-def gaussianized(difference: Any, score: Any, variance: float, count: int, draw: Any = None) -> Gaussianized:
+def gaussianized(
+    difference: Any, score: Any, variance: float, count: int, draw: Callable[..., Any] | None = None
+) -> Gaussianized:
     """A normal estimate of D from the noise of another estimator: the paper's coupling ``y = D + (σ/√m) Φ⁻¹(G_m(x))``.
 
     It needs D itself, so it serves studies: drawn from the same noise, it couples the exact penalty method to an

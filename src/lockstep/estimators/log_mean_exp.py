@@ -10,7 +10,7 @@ import numpy as np
 from lockstep.core.estimator import Estimate
 from lockstep.core.parts import part
 from lockstep.core.trees import choose, namespace
-from lockstep.core.types import Array, Position
+from lockstep.core.types import Array, Position, Tree
 from lockstep.estimators.samples import Moments, OfSamples, Pooled, Samples, is_row, mean_of, moments, samples_of
 from lockstep.host.functions import Scalar
 from lockstep.host.moments import FEW, log_of_few, moments_of_few
@@ -26,14 +26,14 @@ class LogMeanExp(OfSamples):
 
     samples: Samples
 
-    def __call__(self, noise: Any, position: Position, candidate: Position) -> Estimate:
+    def __call__(self, noise: Tree, position: Position, candidate: Position) -> Estimate:
         return _log_of_average(self.samples(noise, position, candidate), self.count)[0]
 
-    def value(self, noise: Any, position: Position, candidate: Position) -> Array:
+    def value(self, noise: Tree, position: Position, candidate: Position) -> Array:
         """The estimate alone, without its cumulants."""
         return _scaled(self.samples(noise, position, candidate))[0]
 
-    def pooled(self, noise: Any, position: Position, candidate: Position) -> Pooled:
+    def pooled(self, noise: Tree, position: Position, candidate: Position) -> Pooled:
         """One estimate from the samples of several, whose noise has a leading axis."""
         log_weights = jax.vmap(self.samples, in_axes=(0, None, None))(noise, position, candidate)
         estimate, of, weights = _log_of_average(log_weights.ravel(), log_weights.size)

@@ -9,7 +9,7 @@ import numpy as np
 
 from lockstep.core.estimator import Estimate
 from lockstep.core.parts import part
-from lockstep.core.types import Array, Position
+from lockstep.core.types import Array, Position, Tree
 from lockstep.estimators.samples import (
     Moments,
     OfSamples,
@@ -34,7 +34,7 @@ class Mean(OfSamples):
 
     samples: Samples
 
-    def __call__(self, noise: Any, position: Position, candidate: Position) -> Estimate:
+    def __call__(self, noise: Tree, position: Position, candidate: Position) -> Estimate:
         samples = self.samples(noise, position, candidate)
         return average_of(samples) if is_row(samples) else average(as_moments(samples, "mean"), self.count)
 
@@ -42,18 +42,18 @@ class Mean(OfSamples):
     def is_sample(self) -> bool:
         return self.count == 1
 
-    def value(self, noise: Any, position: Position, candidate: Position) -> Array:
+    def value(self, noise: Tree, position: Position, candidate: Position) -> Array:
         """The estimate alone, without its cumulants."""
         samples = self.samples(noise, position, candidate)
         return mean_of(samples) if is_row(samples) else as_moments(samples, "mean").mean
 
-    def pooled(self, noise: Any, position: Position, candidate: Position) -> Pooled:
+    def pooled(self, noise: Tree, position: Position, candidate: Position) -> Pooled:
         """One estimate from the samples of several, whose noise has a leading axis."""
         groups = jax.vmap(self._moments, in_axes=(0, None, None))(noise, position, candidate)
         estimate = average(pooled_moments(groups, self.count), len(groups.mean) * self.count)
         return Pooled(estimate, groups.mean - estimate.value, estimate.third)
 
-    def _moments(self, noise: Any, position: Position, candidate: Position) -> Moments:
+    def _moments(self, noise: Tree, position: Position, candidate: Position) -> Moments:
         return as_moments(self.samples(noise, position, candidate), "mean")
 
 

@@ -10,7 +10,7 @@ from lockstep.core.arguments import real_numbers
 from lockstep.core.parts import show
 from lockstep.core.precision import double_precision
 from lockstep.core.trees import is_key
-from lockstep.core.types import Shape
+from lockstep.core.types import Shape, Tree
 from lockstep.host.boxes import is_box
 from lockstep.host.functions import call_checked
 
@@ -26,7 +26,7 @@ class Seen(NamedTuple):
     data: Shape | None
     summaries: Shape
 
-    def require(self, data: Any, summaries: Any) -> None:
+    def require(self, data: Tree, summaries: Any) -> None:
         """Refuse summaries in place of observed data, and summaries of another shape than those of observed data."""
         simulated, found = shape_of(data), np.shape(summaries)
         is_summarised_twice = self.data == found and simulated not in (None, self.data)
@@ -42,7 +42,7 @@ class Seen(NamedTuple):
             )
 
 
-def shape_of(data: Any) -> Shape | None:
+def shape_of(data: Tree) -> Shape | None:
     """The shape of an array or a list of numbers; None for other data."""
     if hasattr(data, "shape"):
         return tuple(data.shape)

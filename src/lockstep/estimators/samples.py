@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, NamedTuple, Self
 
 import jax
@@ -15,7 +16,7 @@ from lockstep.core.adopt import adopted
 from lockstep.core.arguments import is_array, shapes, whole
 from lockstep.core.estimator import Estimate, Estimator
 from lockstep.core.parts import part, static
-from lockstep.core.types import Array, Key, Position, Shape
+from lockstep.core.types import Array, Key, Position, Shape, Tree
 from lockstep.host.black_box import BlackBox, see_sample
 from lockstep.host.draws import draw_bulk, draw_each
 from lockstep.host.functions import Function, Scalar, arity, call_checked, shown_by, wrapped
@@ -84,7 +85,7 @@ class Samples:
         is_number = isinstance(draws, (np.ndarray, jax.Array)) and draws.ndim == len(shape) + 1
         return moments(draws) if self.sample is None and is_number else draws
 
-    def __call__(self, noise: Any, position: Position, candidate: Position) -> Any:
+    def __call__(self, noise: Tree, position: Position, candidate: Position) -> Any:
         """The samples, or their moments if those are known already."""
         if self.sample is None:
             return noise
@@ -111,13 +112,13 @@ class Samples:
         return Samples(self.sample, self.draw, whole(count, "count", 1), self.is_chain)
 
 
-def is_on_host(noise: Any) -> bool:
+def is_on_host(noise: Tree) -> bool:
     """Whether noise has come to the host: an interpreted kernel with a black box somewhere inside its sample."""
     leaves = jax.tree.leaves(noise)
     return bool(leaves) and isinstance(leaves[0], np.ndarray)
 
 
-def is_boxed(function: Any) -> bool:
+def is_boxed(function: Callable[..., Any]) -> bool:
     """Whether a wrapped function is a black box."""
     return isinstance(function, (Function, Scalar)) and isinstance(function.function, BlackBox)
 
@@ -129,7 +130,7 @@ def all_samples(function: Any, count: int, arguments: tuple[Any, ...]) -> Any:
     return samples if isinstance(samples, jax.Array) else rows_of(samples, function, count)
 
 
-def rows_of(samples: Any, function: Any, count: int) -> np.ndarray:
+def rows_of(samples: Tree, function: Any, count: int) -> np.ndarray:
     """The samples that a black box returned as an array of floats, a row each, or an error that says what is wrong."""
     is_row = type(samples) is np.ndarray
     if is_row or (type(samples) is list and type(samples[0]) in (float, np.float64)):
@@ -170,7 +171,7 @@ class Pooled(NamedTuple):
 
 
 def pooled(
-    estimator: Estimator, noise: Any, position: Position, candidate: Position, each: Estimate | None = None
+    estimator: Estimator, noise: Tree, position: Position, candidate: Position, each: Estimate | None = None
 ) -> Pooled:
     """One estimate from K times as many samples: those of K estimates, whose noise has a leading axis.
 
@@ -211,7 +212,7 @@ def with_count(estimator: Estimator, count: int) -> Estimator:
     return estimator.with_count(count)
 
 
-def influences(estimator: Estimator, samples: Any, position: Position, candidate: Position) -> Array:
+def influences(estimator: Estimator, samples: Tree, position: Position, candidate: Position) -> Array:
     """What each sample adds to the linear part of an estimate, from the samples of K; one NaN if that is not known.
 
     The linear part of an estimate is the average of these over its samples.
@@ -242,7 +243,7 @@ class OfSamples(Estimator):
         return self.samples.noise(key, shape)
 
     @abstractmethod
-    def pooled(self, noise: Any, position: Position, candidate: Position) -> Pooled:
+    def pooled(self, noise: Tree, position: Position, candidate: Position) -> Pooled:
         """One estimate from the samples of several, whose noise has a leading axis."""
 
     def taken(self, key: Key, position: Position, candidate: Position, estimates: int) -> tuple[Self, Any]:
@@ -259,7 +260,7 @@ class OfSamples(Estimator):
         return dataclasses.replace(self, samples=self.samples.with_count(count))  # type: ignore[type-var]
 
 
-def as_estimator(estimator: Any, name: str) -> Estimator:
+def as_estimator(estimator: Estimator, name: str) -> Estimator:
     """Adopt an estimator; a user's proposal has its methods, but takes one argument less."""
     remedy = "an estimator such as ls.estimators.mean(sample, count)"
     found = adopted(estimator, Estimator, name, remedy)
@@ -270,7 +271,9 @@ def as_estimator(estimator: Any, name: str) -> Estimator:
     return found
 
 
-def samples_of(kind: Any, sample: Any, count: int, draw: Any, name: str, argument: str = "sample") -> Samples:
+def samples_of(
+    kind: Any, sample: Callable[..., Any], count: int, draw: Callable[..., Any], name: str, argument: str = "sample"
+) -> Samples:
     """Check and wrap what a user gave an estimator, which calls its sample by the name of an ``argument``."""
     if sample is None and draw is None:
         raise ValueError(
@@ -284,12 +287,12 @@ def samples_of(kind: Any, sample: Any, count: int, draw: Any, name: str, argumen
     )
 
 
-def is_row(samples: Any) -> bool:
+def is_row(samples: Tree) -> bool:
     """Whether samples are numbers on the host."""
     return type(samples) is np.ndarray and samples.ndim == 1
 
 
-def as_moments(samples: Any, name: str) -> Moments:
+def as_moments(samples: Tree, name: str) -> Moments:
     """The moments of samples that must be numbers."""
     if isinstance(samples, Moments):
         return samples

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import weakref
+from collections.abc import Callable
 from typing import Any, Self
 
 import jax
@@ -14,7 +15,7 @@ import numpy as np
 from lockstep.core.arguments import whole
 from lockstep.core.evaluation import Evaluation
 from lockstep.core.parts import part, static
-from lockstep.core.types import Array, Key, Position, Shape
+from lockstep.core.types import Array, Key, Position, Shape, Tree
 from lockstep.estimators.observed import Seen
 from lockstep.estimators.samples import Samples
 from lockstep.host.black_box import BlackBox, see_sample
@@ -32,7 +33,7 @@ class Side:
     is_candidate: bool = static()
     seen: Seen | None = static(default=None)
 
-    def __call__(self, noise: Any, position: Position, candidate: Position) -> Array:
+    def __call__(self, noise: Tree, position: Position, candidate: Position) -> Array:
         data = self.simulate(noise, candidate if self.is_candidate else position)
         if self.summaries is None:
             return listed(data)
@@ -50,7 +51,12 @@ class HostSide:
     """The same for a black box: one call, or one for all simulations if it is vectorized."""
 
     def __init__(
-        self, function: Any, summaries: Any, is_candidate: bool, is_vectorized: bool, seen: Seen | None = None
+        self,
+        function: Callable[..., Any],
+        summaries: Any,
+        is_candidate: bool,
+        is_vectorized: bool,
+        seen: Seen | None = None,
     ) -> None:
         self.function, self.summaries, self.seen = function, summaries, seen
         self.is_candidate, self.is_vectorized = is_candidate, is_vectorized
@@ -61,7 +67,7 @@ class HostSide:
         )
         self.__name__ = repr(self.callee)
 
-    def __call__(self, rng: Any, position: Any, candidate: Any, **keywords: Any) -> Any:
+    def __call__(self, rng: Any, position: Position, candidate: Position, **keywords: Any) -> Any:
         theta = candidate if self.is_candidate else position
         if self.callee.rng_name is None:
             data = self.function(rng, theta, **keywords)
@@ -75,7 +81,7 @@ class HostSide:
             _HELD_AGAINST.add(self)
         return listed(found)
 
-    def calling(self, function: Any) -> HostSide:
+    def calling(self, function: Callable[..., Any]) -> HostSide:
         """The same with another function."""
         return HostSide(function, self.summaries, self.is_candidate, self.is_vectorized, self.seen)
 
@@ -89,7 +95,7 @@ class HostSide:
         return self.function, self.summaries, self.is_candidate, self.is_vectorized, self.seen
 
 
-def listed(found: Any) -> Any:
+def listed(found: object) -> Any:
     """Numbers in a list or a column of pandas, as users may return summaries, as the vector that is meant."""
     if not isinstance(found, (list, tuple)):
         is_table = hasattr(found, "__array__") and not isinstance(found, (np.ndarray, np.generic, jax.Array))
@@ -118,12 +124,12 @@ class OfSimulations(Evaluation):
 
 
 def simulations(
-    simulate: Any,
+    simulate: Callable[..., Any],
     summaries: Any,
     is_candidate: bool,
     shape: Shape,
     count: int,
-    draw: Any,
+    draw: Callable[..., Any],
     name: str,
     seen: Seen | None = None,
 ) -> Samples:
@@ -134,7 +140,7 @@ def simulations(
 
 
 def side_of(
-    simulate: Any, summaries: Any, is_candidate: bool, shape: Shape, name: str, seen: Seen | None = None
+    simulate: Callable[..., Any], summaries: Any, is_candidate: bool, shape: Shape, name: str, seen: Seen | None = None
 ) -> Function:
     """Simulation and summaries at one of two positions, as a sample of an estimator."""
     if isinstance(simulate, BlackBox):

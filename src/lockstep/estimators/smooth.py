@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
 
 from lockstep.core.estimator import Estimate
 from lockstep.core.parts import part
-from lockstep.core.types import Array, Position
+from lockstep.core.types import Array, Position, Tree
 from lockstep.estimators.delta import Delta, delta_of
 from lockstep.estimators.samples import OfSamples, Pooled, Samples, is_boxed, samples_of
 from lockstep.host.boxes import called_back
@@ -22,16 +23,16 @@ class Smooth(OfSamples):
     samples: Samples
     delta: Delta
 
-    def __call__(self, noise: Any, position: Position, candidate: Position) -> Estimate:
+    def __call__(self, noise: Tree, position: Position, candidate: Position) -> Estimate:
         samples = self.samples(noise, position, candidate)
         return suited(self.delta, self.samples, samples, position, candidate)(samples, position, candidate)
 
-    def value(self, noise: Any, position: Position, candidate: Position) -> Array:
+    def value(self, noise: Tree, position: Position, candidate: Position) -> Array:
         """The estimate alone, without its cumulants."""
         samples = self.samples(noise, position, candidate)
         return suited(self.delta, self.samples, samples, position, candidate).value(samples, position, candidate)
 
-    def pooled(self, noise: Any, position: Position, candidate: Position) -> Pooled:
+    def pooled(self, noise: Tree, position: Position, candidate: Position) -> Pooled:
         """One estimate from the samples of several, whose noise has a leading axis."""
         groups = jax.vmap(self.samples, in_axes=(0, None, None))(noise, position, candidate)
         delta = suited(self.delta, self.samples, groups[0], position, candidate)
@@ -42,7 +43,7 @@ class Smooth(OfSamples):
         return Smooth(self.samples.with_count(count), self.delta.with_count(count))
 
 
-def suited(delta: Any, source: Any, samples: Any, position: Position, candidate: Position) -> Any:
+def suited(delta: Any, source: Any, samples: Tree, position: Position, candidate: Position) -> Any:
     """The delta method as compiled code can call it: next to a black-box sample, g may be plain Python too.
 
     (Interpreted kernels hold another object in its place, which has found that out already.)
@@ -52,7 +53,7 @@ def suited(delta: Any, source: Any, samples: Any, position: Position, candidate:
     return delta if delta.is_traceable(samples, position, candidate) else called_back(delta.as_black())
 
 
-def smooth(sample: Any, combine: Any, count: int, draw: Any = None) -> Smooth:
+def smooth(sample: Any, combine: Callable[..., Any], count: int, draw: Any = None) -> Smooth:
     """Estimate D by a smooth function of an average, such as the logarithm of one or a ratio of two.
 
     Parameters

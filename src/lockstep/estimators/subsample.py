@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -11,7 +12,7 @@ import numpy as np
 from lockstep.core.arguments import real_numbers, whole
 from lockstep.core.estimator import Estimate, Estimator
 from lockstep.core.parts import part, static
-from lockstep.core.types import Array, Key, Position, Shape
+from lockstep.core.types import Array, Key, Position, Shape, Tree
 from lockstep.estimators.mean import average
 from lockstep.estimators.samples import moments
 from lockstep.host.functions import Scalar, shown_by, wrapped
@@ -64,11 +65,11 @@ class Subsample(Estimator):
         # As they came: half the memory, which is what a block of such noise costs most.
         return (self.rows.pick(indices), self._weights(indices)) if self._is_gathered_early else indices
 
-    def __call__(self, noise: Any, position: Position, candidate: Position) -> Estimate:
+    def __call__(self, noise: Tree, position: Position, candidate: Position) -> Estimate:
         rows, weights = noise if self._is_gathered_early else (self.rows.pick(noise), self._weights(noise))
         rows = widened(rows)
 
-        def one(row: Any) -> Array:
+        def one(row: Tree) -> Array:
             change = self.log_likelihood(candidate, row) - self.log_likelihood(position, row)
             if self.control is None:
                 return change
@@ -81,7 +82,7 @@ class Subsample(Estimator):
             known = known + change_of_all(self.control, position, candidate)
         return estimate._replace(value=estimate.value + known)
 
-    def remainder(self, position: Position, row: Any) -> Array:
+    def remainder(self, position: Position, row: Tree) -> Array:
         """What the surrogate leaves of the log likelihood of one row."""
         value = self.log_likelihood(position, row)
         return value if self.control is None else value - self.control.of_row(self.log_likelihood, position, row)
@@ -140,13 +141,13 @@ class Subsample(Estimator):
 
 
 def subsample(
-    log_prior: Any,
-    log_likelihood: Any,
-    data: Any = None,
+    log_prior: Callable[..., Any],
+    log_likelihood: Callable[..., Any],
+    data: Tree = None,
     count: int | None = None,
     control: Any = "taylor",
     initial: Position | None = None,
-    weights: Any = None,
+    weights: Array = None,
     progress: bool | None = None,
 ) -> Subsample:
     """Estimate D of a posterior from ``count`` rows of the data, drawn with replacement.
@@ -220,7 +221,7 @@ def _control(control: Any) -> Any:
     )
 
 
-def _cumulative(weights: Any, rows: Rows) -> Any:
+def _cumulative(weights: Array, rows: Rows) -> Any:
     if weights is None:
         return None
     numbers = real_numbers(weights, "weights of subsample")

@@ -14,7 +14,7 @@ from lockstep.core.arguments import is_number
 from lockstep.core.estimator import Estimate
 from lockstep.core.parts import part
 from lockstep.core.trees import choose, namespace
-from lockstep.core.types import Array, Position
+from lockstep.core.types import Array, Position, Tree
 from lockstep.estimators.combinations import Difference
 from lockstep.estimators.observed import observed_summaries
 from lockstep.estimators.samples import OfSamples, Pooled, Samples, moments
@@ -42,10 +42,10 @@ class Synthetic(OfSamples):
     unit = "simulations at each position"
     fewest = property(lambda self: len(self.observed) + 2)
 
-    def __call__(self, noise: Any, position: Position, candidate: Position) -> Estimate:
+    def __call__(self, noise: Tree, position: Position, candidate: Position) -> Estimate:
         return self._estimate(self.samples(noise, position, candidate))[0]
 
-    def pooled(self, noise: Any, position: Position, candidate: Position) -> Pooled:
+    def pooled(self, noise: Tree, position: Position, candidate: Position) -> Pooled:
         """One estimate from the samples of several, whose noise has a leading axis."""
         groups = jax.vmap(self.samples, in_axes=(0, None, None))(noise, position, candidate)
         estimate, linear, third = self._estimate(groups.reshape(-1, groups.shape[-1]))
@@ -112,7 +112,7 @@ class UnbiasedNormal(OfSimulations):
     when_stuck = "take more simulations (the standard deviation of the log estimate is best near 1)"
     name = "the synthetic likelihood"
 
-    def __call__(self, noise: Any, position: Position) -> Array:
+    def __call__(self, noise: Tree, position: Position) -> Array:
         samples = self.samples(noise, position, position)
         xp, (count, size) = namespace(samples), samples.shape
         apart = samples - samples.mean(axis=0)

@@ -11,7 +11,7 @@ from lockstep.core.evaluation import Evaluation
 from lockstep.core.parts import part
 from lockstep.core.shown import Placement
 from lockstep.core.trees import FLAG, choose
-from lockstep.core.types import Array, Key, Position, Shape
+from lockstep.core.types import Array, Key, Position, Shape, Tree
 from lockstep.estimators.samples import Pooled, influences, pooled, taken, with_count
 
 ZERO = np.float64(0.0)
@@ -27,7 +27,7 @@ class WithinEvaluation(Evaluation):
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
         return self.inner.noise(key, self.placement.values(position), shape)
 
-    def __call__(self, noise: Any, position: Position) -> Array:
+    def __call__(self, noise: Tree, position: Position) -> Array:
         values, log_prior = self.placement.evaluate(position)
         if isinstance(log_prior, float) and log_prior == -np.inf:  # interpreted: nothing more is called
             return np.float64(-np.inf)
@@ -60,21 +60,21 @@ class Within(Estimator):
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
         return self.estimator.noise(key, self.placement.values(position), shape)
 
-    def __call__(self, noise: Any, position: Position, candidate: Position) -> Estimate:
+    def __call__(self, noise: Tree, position: Position, candidate: Position) -> Estimate:
         here, there, change, is_outside = self._placed(position, candidate)
         if type(is_outside) is FLAG and is_outside:
             return Estimate(np.float64(-np.inf), ZERO, ZERO, ZERO, self.count)
         found = estimated(self.estimator, noise, here, there)
         return found._replace(value=choose(is_outside, -np.inf, found.value + change))
 
-    def value(self, noise: Any, position: Position, candidate: Position) -> Array:
+    def value(self, noise: Tree, position: Position, candidate: Position) -> Array:
         """The estimate alone, which may cost less."""
         here, there, change, is_outside = self._placed(position, candidate)
         if type(is_outside) is FLAG and is_outside:
             return np.float64(-np.inf)
         return choose(is_outside, -np.inf, self.estimator.value(noise, here, there) + change)
 
-    def pooled(self, noise: Any, position: Position, candidate: Position) -> Pooled:
+    def pooled(self, noise: Tree, position: Position, candidate: Position) -> Pooled:
         """One estimate from the samples of several, whose noise has a leading axis."""
         here, there, change, is_outside = self._placed(position, candidate)
         found = pooled(self.estimator, noise, here, there)
@@ -86,7 +86,7 @@ class Within(Estimator):
         estimator, samples = taken(self.estimator, key, here, there, estimates)
         return Within(self.placement, estimator), samples
 
-    def influences(self, samples: Any, position: Position, candidate: Position) -> Array:
+    def influences(self, samples: Tree, position: Position, candidate: Position) -> Array:
         here, there, *_ = self._placed(position, candidate)
         return influences(self.estimator, samples, here, there)
 

@@ -44,7 +44,7 @@ class BlackBox:
         way = functools.partial(sampling, count=count, is_vectorized=self.is_vectorized)
         return self._called(way, arguments, (like, None))
 
-    def _called(self, way: Callable[[Callee], Callable[..., Any]], arguments: tuple[Any, ...], like: Any) -> Any:
+    def _called(self, way: Callable[[Callee], Callable[..., Any]], arguments: tuple[Any, ...], like: object) -> Any:
         """The function called in a way of `lockstep.host.call`: here and now, or back from compiled code."""
         if self.is_callback and not is_concrete(arguments):
             return self._called_back(way, arguments, like)

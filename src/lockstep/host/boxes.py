@@ -8,31 +8,32 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from lockstep.core.types import Tree
 from lockstep.host.black_box import BlackBox, replaced
 from lockstep.host.callee import Callee
 
 
-def is_box(node: Any) -> bool:
+def is_box(node: object) -> bool:
     """Whether a node is a black box."""
     return isinstance(node, BlackBox)
 
 
-def boxes(tree: Any) -> list[BlackBox]:
+def boxes(tree: Tree) -> list[BlackBox]:
     """The black boxes in a kernel or a part of one."""
     return [node for node in jax.tree.leaves(tree, is_leaf=is_box) if is_box(node)]
 
 
-def is_interpreted(tree: Any) -> bool:
+def is_interpreted(tree: Tree) -> bool:
     """Whether a kernel has a black box that compiled code cannot call."""
     return any(not box.is_callback for box in boxes(tree))
 
 
-def called_back(tree: Any) -> Any:
+def called_back(tree: Tree) -> Any:
     """The same with black boxes that compiled code calls back, one point after the other: for checks, not for speed."""
     return map_boxes(lambda box: replaced(box, is_callback=True), tree)
 
 
-def forgotten(tree: Any) -> Any:
+def forgotten(tree: Tree) -> Any:
     """The same without the users' functions in its black boxes: what draws noise is then compiled only once."""
     return map_boxes(lambda box: replaced(box, callee=_NOTHING), tree)
 
@@ -58,6 +59,6 @@ def _nothing(*arguments: Any) -> Any:
 _NOTHING = Callee(_nothing)
 
 
-def map_boxes(change: Any, tree: Any) -> Any:
+def map_boxes(change: Any, tree: Tree) -> Any:
     """The same with its black boxes changed."""
     return jax.tree.map(lambda node: change(node) if is_box(node) else node, tree, is_leaf=is_box)

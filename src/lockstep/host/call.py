@@ -10,6 +10,7 @@ import jax
 import numpy as np
 
 from lockstep.core.trees import is_concrete, is_key
+from lockstep.core.types import Tree
 from lockstep.host.callee import Callee
 from lockstep.host.generator import RandomKey
 from lockstep.host.limit import limited
@@ -100,7 +101,7 @@ def sampling(
     keywords: dict[str, Any] = {"count": count} if callee.takes_count else {}
     is_looked_at = False
 
-    def samples(noise: Any, *others: Any) -> Any:
+    def samples(noise: Tree, *others: Any) -> Any:
         nonlocal is_looked_at
         try:
             given: tuple[Any, ...] = others
@@ -131,7 +132,9 @@ def sampling(
     return samples
 
 
-def repeated(function: Any, arguments: Any, keywords: dict[str, Any], count: int) -> list[Any]:
+def repeated(
+    function: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any], count: int
+) -> list[Any]:
     """That many results of a function, which may use its array again."""
     first = function(*arguments, **keywords)
     if type(first) is ARRAY:

@@ -20,6 +20,7 @@ import numpy as np
 from jax.experimental.buffer_callback import buffer_callback
 
 from lockstep.core.trees import is_concrete
+from lockstep.core.types import Array
 from lockstep.host.generator import own_generator
 
 LEAST = 4  # of a batch that are worth a thread
@@ -28,7 +29,7 @@ MOST_RAISED = 256  # errors that nobody has fetched
 
 
 def on_host(
-    function: Callable[..., Any], like: Any, *arguments: Any, is_batched: bool = True, is_threaded: bool = False
+    function: Callable[..., Any], like: object, *arguments: Any, is_batched: bool = True, is_threaded: bool = False
 ) -> Any:
     """Call ``function`` with NumPy arrays; within a mapped program, once for the whole batch.
 
@@ -77,7 +78,7 @@ def on_host(
     return way(host, like, [_not_differentiated(array) for array in arrays], METHODS[is_batched])
 
 
-def _by_buffers(host: Callable[..., Any], like: Any, arrays: list[Any], method: str) -> Any:
+def _by_buffers(host: Callable[..., Any], like: object, arrays: list[Any], method: str) -> Any:
     """Called with copies of what the program computed, made here and now.
 
     `jax.pure_callback` would have them copied by a thread of JAX's pool and wait for it: without end, if the program
@@ -92,7 +93,7 @@ def _by_buffers(host: Callable[..., Any], like: Any, arrays: list[Any], method: 
     return buffer_callback(call, like, vmap_method=method)(*arrays)
 
 
-def _by_words(host: Callable[..., Any], like: Any, arrays: list[Any], method: str) -> Any:
+def _by_words(host: Callable[..., Any], like: object, arrays: list[Any], method: str) -> Any:
     """The same from other devices than processors."""
     dtypes = [array.dtype for array in arrays]
 
@@ -105,7 +106,7 @@ def _by_words(host: Callable[..., Any], like: Any, arrays: list[Any], method: st
     return jax.tree.map(lambda one, word: _from_words(word, one.dtype), like, words)
 
 
-def _to_words(array: Any) -> Any:
+def _to_words(array: Array) -> Any:
     """Numbers of 64 bits as two of 32: the threads of callbacks do not know of double precision."""
     if array.dtype.itemsize != 8:
         return array
@@ -114,7 +115,7 @@ def _to_words(array: Any) -> Any:
     return jax.lax.bitcast_convert_type(array, np.uint32)
 
 
-def _from_words(words: Any, dtype: Any) -> Any:
+def _from_words(words: Array, dtype: Any) -> Any:
     if dtype.itemsize != 8:
         return np.asarray(words) if is_concrete(words) else words
     if is_concrete(words):
@@ -123,7 +124,7 @@ def _from_words(words: Any, dtype: Any) -> Any:
 
 
 @jax.custom_jvp
-def _not_differentiated(array: Any) -> Any:
+def _not_differentiated(array: Array) -> Any:
     """An argument of a callback, through which no derivative goes: it would be zero without a word."""
     return array
 

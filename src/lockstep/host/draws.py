@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -11,7 +12,7 @@ import numpy as np
 from lockstep.core import random
 from lockstep.core.arguments import shapes
 from lockstep.core.trees import is_concrete, vectorize
-from lockstep.core.types import Key, Shape
+from lockstep.core.types import Key, Shape, Tree
 from lockstep.host.functions import Function
 from lockstep.host.generator import RandomKey
 
@@ -28,7 +29,7 @@ def draw_each(draw: Any, key: Key, shape: Shape = ()) -> Any:
     return vectorize(draw_one, len(shape))(keys)
 
 
-def draw_bulk(draw: Any, key: Key, count: int, shape: Shape = ()) -> Any:
+def draw_bulk(draw: Callable[..., Any], key: Key, count: int, shape: Shape = ()) -> Any:
     """Noise of ``count`` samples for each element of ``shape``, from one call ``draw(key, number)`` on the key unsplit.
 
     Without a draw: as many keys, one a sample.
@@ -46,7 +47,7 @@ def draw_bulk(draw: Any, key: Key, count: int, shape: Shape = ()) -> Any:
     return jax.tree.map(lambda leaf: leaf.reshape((*shape, count, *np.shape(leaf)[1:])), draws)
 
 
-def require_random(draws: Any, key: Any, function: Any) -> Any:
+def require_random(draws: Tree, key: Key, function: Callable[..., Any]) -> Any:
     """Refuse draws from another generator: compiled, they would be one constant, the same at every update."""
     if isinstance(key, RandomKey):
         return draws
@@ -59,5 +60,5 @@ def require_random(draws: Any, key: Any, function: Any) -> Any:
     return draws
 
 
-def _name(function: Any) -> str:
+def _name(function: Callable[..., Any]) -> str:
     return function.name if isinstance(function, Function) else "draw"

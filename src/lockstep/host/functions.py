@@ -49,7 +49,7 @@ def call_checked(
         raise
 
 
-def explain(error: Exception, function: Any, name: str, arguments: tuple[Any, ...]) -> None:
+def explain(error: Exception, function: Callable[..., Any], name: str, arguments: tuple[Any, ...]) -> None:
     """Note in a user's error what was called; another error if the function cannot be called like that at all."""
     _require_arity(function, name, arguments)
     error.add_note(f"{name} was called with {_given(arguments)}.")
@@ -65,13 +65,13 @@ def _given(arguments: tuple[Any, ...]) -> str:
     )
 
 
-def _hint(function: Any, arguments: tuple[Any, ...], error: Exception) -> str:
+def _hint(function: Callable[..., Any], arguments: tuple[Any, ...], error: Exception) -> str:
     if isinstance(function, BlackBox):
         return "The arguments of a black box are read-only: copy them first." if "read-only" in str(error) else ""
     return "If it is written for NumPy, wrap it: ls.blackbox(function)." if not is_concrete(arguments) else ""
 
 
-def _require_arity(function: Any, name: str, arguments: tuple[Any, ...]) -> None:
+def _require_arity(function: Callable[..., Any], name: str, arguments: tuple[Any, ...]) -> None:
     """Refuse a function that cannot take that many arguments."""
     box = function if isinstance(function, BlackBox) else None
     try:
@@ -99,7 +99,7 @@ def _require_arity(function: Any, name: str, arguments: tuple[Any, ...]) -> None
         ) from None
 
 
-def arity(function: Any) -> int:
+def arity(function: Callable[..., Any]) -> int:
     """How many positional arguments a function takes without being given defaults; 0 if that cannot be seen."""
     if isinstance(function, BlackBox):
         return arity(function.callee.function)
@@ -120,7 +120,7 @@ class Noisy(Protocol):
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any: ...
 
 
-def as_function(function: Any, name: str) -> Any:
+def as_function(function: Callable[..., Any], name: str) -> Any:
     """Wrap a user's callable once, so that it is a pytree node whose data are leaves; parts stay as they are."""
     if not callable(function):
         raise TypeError(f"{name} must be a function, not {function!r}")
@@ -189,7 +189,7 @@ class Scalar:
         return show(self.function)
 
 
-def simulation(simulate: Any) -> Simulation:
+def simulation(simulate: Callable[..., Any]) -> Simulation:
     """What a user's simulator says of itself, however it is wrapped."""
     while isinstance(simulate, (Function, jax.tree_util.Partial, BlackBox)):
         if isinstance(simulate, Function):

@@ -12,6 +12,7 @@ import jax.random as jr
 import numpy as np
 
 from lockstep.core.trees import is_key
+from lockstep.core.types import Array, Tree
 
 
 class _Level(threading.local):
@@ -40,11 +41,11 @@ class RandomKey:
 
     __slots__ = ("seed", "words")
 
-    def __init__(self, words: Any, seed: int | None = None) -> None:
+    def __init__(self, words: Array, seed: int | None = None) -> None:
         self.words, self.seed = words, seed
 
     @classmethod
-    def of(cls, leaf: Any) -> Any:
+    def of(cls, leaf: Array) -> Any:
         """A typed JAX key as its words; whatever else a leaf is, unchanged."""
         return cls(jr.key_data(leaf)) if is_key(leaf) else leaf
 
@@ -76,7 +77,7 @@ class RandomKey:
         return "a random generator"
 
 
-def seeds_of(words: Any) -> list[int]:
+def seeds_of(words: Array) -> list[int]:
     """A number of 64 bits for each row of words; of more than two words (or of several keys) it depends on all."""
     words = np.ascontiguousarray(words, np.uint32)
     if words.ndim > 2 or words.shape[-1] != 2:
@@ -84,7 +85,7 @@ def seeds_of(words: Any) -> list[int]:
     return words.reshape(-1, 2).view(np.uint64).ravel().tolist()
 
 
-def as_keys(tree: Any) -> Any:
+def as_keys(tree: Tree) -> Any:
     """The words of keys as JAX's keys again."""
     return jax.tree.map(
         lambda node: jr.wrap_key_data(node.words) if isinstance(node, RandomKey) else node,

@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from lockstep.core.kernel import Kernel
+from lockstep.core.types import Array
 from lockstep.host.black_box import BlackBox, replaced
 from lockstep.host.boxes import boxes, map_boxes
 from lockstep.host.callee import Callee
@@ -32,7 +34,7 @@ class Made(NamedTuple):
     states: list[Any]
 
 
-def making(kernel: Any, made: list[Made], packed: Callable[[Exception], Any]) -> Any:
+def making(kernel: Kernel, made: list[Made], packed: Callable[[Exception], Any]) -> Any:
     """The kernel with black boxes that note each of their calls in ``made``; errors as ``packed`` makes them."""
 
     def note(name: bytes, generators: list[Any], call: Callable[[], Any]) -> Any:
@@ -47,7 +49,7 @@ def making(kernel: Any, made: list[Made], packed: Callable[[Exception], Any]) ->
     return _around(kernel, note)
 
 
-def recalling(kernel: Any, known: dict[bytes, Made], unpacked: Callable[[Any], Exception]) -> Any:
+def recalling(kernel: Kernel, known: dict[bytes, Made], unpacked: Callable[[Any], Exception]) -> Any:
     """The kernel with black boxes that do not make a call which is ``known``, but give, or raise, what came of it."""
 
     def recall(name: bytes, generators: list[Any], call: Callable[[], Any]) -> Any:
@@ -62,7 +64,7 @@ def recalling(kernel: Any, known: dict[bytes, Made], unpacked: Callable[[Any], E
     return _around(kernel, recall)
 
 
-def _around(kernel: Any, around: Around) -> Any:
+def _around(kernel: Kernel, around: Around) -> Any:
     """The kernel with something around each call of its black boxes."""
     callees = list(dict.fromkeys(box.callee for box in boxes(kernel)))
     changed = {callee: _called(callee, number, around) for number, callee in enumerate(callees)}
@@ -94,7 +96,7 @@ def _name(number: int, leaves: Sequence[Any]) -> bytes:
     return digest.digest()
 
 
-def _pieces(leaf: Any) -> list[bytes]:
+def _pieces(leaf: Array) -> list[bytes]:
     if isinstance(leaf, (np.ndarray, np.generic)) and leaf.dtype.kind != "O":
         return [f"{leaf.dtype.str}{leaf.shape}".encode(), leaf.tobytes()]
     if isinstance(leaf, np.random.Generator):
@@ -102,7 +104,7 @@ def _pieces(leaf: Any) -> list[bytes]:
     return [pickle.dumps(leaf)]
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     return value.tolist() if isinstance(value, np.ndarray) else value
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from lockstep.core.parts import part, static
+from lockstep.core.sampled import Sampled
 from lockstep.core.shown import Shown
 from lockstep.core.types import Position
 from lockstep.results.run import Run
@@ -29,7 +30,7 @@ class _Model:
     shown: Constrained
     name: str
 
-    def constrain(self, run: Any) -> Any:
+    def constrain(self, run: Sampled) -> Any:
         """A run that shows the model's own, constrained parameters; or these for positions as chains walk.
 
         Runs of kernels with the model's functions show them already; one that was loaded from disk does not know how.

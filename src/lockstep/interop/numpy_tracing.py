@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -14,7 +15,7 @@ from lockstep.core.types import Array
 class Stand(NDArrayOperatorsMixin):
     """An array of JAX that NumPy's functions take: each is JAX's of the same name, and what is no array is refused."""
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: Array) -> None:
         self.value = value
 
     @property
@@ -28,10 +29,10 @@ class Stand(NDArrayOperatorsMixin):
     def __getitem__(self, index: Any) -> Stand:
         return Stand(self.value[index])
 
-    def __array_ufunc__(self, function: Any, method: str, *arguments: Any, **options: Any) -> Any:
+    def __array_ufunc__(self, function: Callable[..., Any], method: str, *arguments: Any, **options: Any) -> Any:
         return _jax_of(function, arguments, options) if method == "__call__" else NotImplemented
 
-    def __array_function__(self, function: Any, types: Any, arguments: Any, options: Any) -> Any:
+    def __array_function__(self, function: Callable[..., Any], types: Any, arguments: Any, options: Any) -> Any:
         return _jax_of(function, arguments, options)
 
     def __array__(self, *_: Any, **__: Any) -> Any:
@@ -41,7 +42,7 @@ class Stand(NDArrayOperatorsMixin):
         raise TypeError("a function decides by a value, which JAX does not know while it traces")
 
 
-def _jax_of(function: Any, arguments: Any, options: Any) -> Stand:
+def _jax_of(function: Callable[..., Any], arguments: Any, options: Any) -> Stand:
     given = jax.tree.map(plain, (tuple(arguments), options), is_leaf=lambda one: isinstance(one, Stand))
     made = getattr(jnp, function.__name__, None)
     if made is None:
@@ -49,6 +50,6 @@ def _jax_of(function: Any, arguments: Any, options: Any) -> Stand:
     return Stand(made(*given[0], **given[1]))
 
 
-def plain(value: Any) -> Array:
+def plain(value: Array) -> Array:
     """The array that is stood in for; other values as they are."""
     return value.value if isinstance(value, Stand) else value

@@ -14,7 +14,7 @@ from lockstep.core.arguments import is_array
 from lockstep.core.declared import Part
 from lockstep.core.parts import part, static
 from lockstep.core.precision import double_precision
-from lockstep.core.types import Array, Position
+from lockstep.core.types import Array, Position, Tree
 from lockstep.interop.model import Constrained, RowModel
 from lockstep.subsampling.rows import as_rows
 
@@ -22,19 +22,19 @@ from lockstep.subsampling.rows import as_rows
 class Call:
     """How to call a model on some rows: which of its arguments are data, and the others as they are."""
 
-    def __init__(self, model: Any, args: tuple[Any, ...], kwargs: dict[str, Any], shared: tuple[str, ...]) -> None:
+    def __init__(self, model: object, args: tuple[Any, ...], kwargs: dict[str, Any], shared: tuple[str, ...]) -> None:
         self.model = model
         named: dict[Any, Any] = {**dict(enumerate(args)), **{k: v for k, v in kwargs.items() if k not in shared}}
         self.data = {str(k): v for k, v in named.items() if is_array(v) and np.ndim(v) > 0}
         self.args = tuple(None if str(k) in self.data else v for k, v in enumerate(args))
         self.kwargs = {k: None if k in self.data else v for k, v in kwargs.items()}
 
-    def arguments(self, rows: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def arguments(self, rows: Tree) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Positional and named arguments, with these rows in place of all."""
         args = tuple(rows.get(str(k), v) for k, v in enumerate(self.args))
         return args, {k: rows.get(k, v) for k, v in self.kwargs.items()}
 
-    def log_probabilities(self, position: Position, rows: Any) -> dict[str, Array]:
+    def log_probabilities(self, position: Position, rows: Tree) -> dict[str, Array]:
         """Of every site, at an unconstrained position; the Jacobians are sites of their own."""
         from numpyro.handlers import seed, substitute
         from numpyro.infer.util import _unconstrain_reparam, compute_log_probs
@@ -54,7 +54,7 @@ class RowLikelihood(Part):
     call: Call = static()
     observed: tuple[str, ...] = static()
 
-    def __call__(self, position: Position, row: Any) -> Array:
+    def __call__(self, position: Position, row: Tree) -> Array:
         found = self.call.log_probabilities(position, jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], row))
         return sum((found[name] for name in self.observed), start=jnp.zeros((), float))
 
@@ -73,7 +73,7 @@ class Prior:
         return sum(rest, start=jnp.zeros((), float))
 
 
-def numpyro(model: Any, *args: Any, shared: tuple[str, ...] = (), **kwargs: Any) -> RowModel:
+def numpyro(model: object, *args: Any, shared: tuple[str, ...] = (), **kwargs: Any) -> RowModel:
     """Take a NumPyro model with a plate over its data as a target to subsample.
 
     Parameters
@@ -139,7 +139,7 @@ def numpyro(model: Any, *args: Any, shared: tuple[str, ...] = (), **kwargs: Any)
         )
 
 
-def _require_model(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+def _require_model(model: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """Refuse what is no model, or none with these arguments."""
     if isinstance(model, (type, Part)) or not callable(model):
         raise TypeError(f"model is {model!r}; it must be a NumPyro model, a function of the data")
@@ -149,13 +149,13 @@ def _require_model(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
         raise TypeError(f"model is {model!r}, which does not take these arguments ({error})") from None
 
 
-def _seeded(model: Any) -> Any:
+def _seeded(model: object) -> Any:
     from numpyro.handlers import seed
 
     return seed(model, jax.random.key(0))
 
 
-def _trace(call: Call, rows: Any) -> dict[str, Any]:
+def _trace(call: Call, rows: Tree) -> dict[str, Any]:
     from numpyro.handlers import trace
 
     args, kwargs = call.arguments(rows)

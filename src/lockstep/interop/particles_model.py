@@ -13,12 +13,13 @@ import numpy as np
 from lockstep.core import random
 from lockstep.core.arguments import shapes
 from lockstep.core.precision import double_precision
+from lockstep.core.types import Array, Position, Tree
 from lockstep.host.black_box import blackbox
 from lockstep.interop.numpy_tracing import Stand, plain
 from lockstep.state_space.model import StateSpace
 
 
-def particles(model: Any, data: Any, theta: dict[str, Any] | None = None) -> StateSpace:
+def particles(model: object, data: Tree, theta: dict[str, Any] | None = None) -> StateSpace:
     """Take a state-space model of the package `particles`, for `ls.particle_marginal`.
 
     If all of its laws are ``distributions.Normal`` it is compiled: NumPy's functions in its methods are traced as those
@@ -74,7 +75,7 @@ def particles(model: Any, data: Any, theta: dict[str, Any] | None = None) -> Sta
     return compiled if _is_compiled(compiled, example, rows[0], *expected) else called
 
 
-def _tried(model: StateSpace, origin: type, theta: dict[str, Any], y: Any) -> tuple[Any, Any]:
+def _tried(model: StateSpace, origin: type, theta: dict[str, Any], y: Array) -> tuple[Any, Any]:
     """Two states and their log densities of an observation, by the model's own functions."""
     rng = np.random.default_rng(0)
     try:
@@ -87,7 +88,7 @@ def _tried(model: StateSpace, origin: type, theta: dict[str, Any], y: Any) -> tu
         ) from error
 
 
-def _is_compiled(model: StateSpace, theta: dict[str, Any], y: Any, states: Any, expected: Any) -> bool:
+def _is_compiled(model: StateSpace, theta: dict[str, Any], y: Array, states: Tree, expected: Any) -> bool:
     """Whether all laws of a model are normal, and JAX computes what the model computes."""
     with double_precision():
         try:
@@ -102,7 +103,7 @@ def _is_compiled(model: StateSpace, theta: dict[str, Any], y: Any, states: Any, 
 def _normal(model: Any) -> StateSpace:
     """The model with normal laws, in JAX."""
 
-    def law(name: str, theta: Any, *arguments: Any) -> tuple[Any, Any]:
+    def law(name: str, theta: Position, *arguments: Any) -> tuple[Any, Any]:
         from particles.distributions import Normal
 
         stands = {key: Stand(value) for key, value in theta.items()}
@@ -111,7 +112,7 @@ def _normal(model: Any) -> StateSpace:
             raise TypeError(f"{found!r} is no normal law")
         return plain(found.loc), plain(found.scale)
 
-    def drawn(z: Any, loc: Any, scale: Any) -> Any:
+    def drawn(z: Array, loc: Any, scale: Array) -> Any:
         return loc + scale * z
 
     return StateSpace(
@@ -131,18 +132,18 @@ def _called(model: Any) -> StateSpace:
     def seed(rng: np.random.Generator) -> None:
         np.random.seed(rng.integers(2**32))
 
-    def initial(rng: np.random.Generator, theta: Any, count: int) -> Any:
+    def initial(rng: np.random.Generator, theta: Position, count: int) -> Any:
         seed(rng)
         return model(**theta).PX0().rvs(size=count)
 
-    def transition(rng: np.random.Generator, x: Any, theta: Any, t: Any) -> Any:
+    def transition(rng: np.random.Generator, x: Array, theta: Position, t: Array) -> Any:
         seed(rng)
         return model(**theta).PX(int(t), x).rvs(size=len(x))
 
-    def log_observation(theta: Any, x: Any, y: Any, t: Any) -> Any:
+    def log_observation(theta: Position, x: Array, y: Array, t: Array) -> Any:
         return model(**theta).PY(int(t), None, x).logpdf(y)
 
-    def observe(rng: np.random.Generator, x: Any, theta: Any, t: Any) -> Any:
+    def observe(rng: np.random.Generator, x: Array, theta: Position, t: Array) -> Any:
         seed(rng)
         return model(**theta).PY(int(t), None, x).rvs(size=len(x))
 

@@ -27,7 +27,7 @@ class LogDensity(Part):
         return self.function(position)
 
 
-def pymc(model: Any) -> DensityModel:
+def pymc(model: object) -> DensityModel:
     """Take the log density of a PyMC model.
 
     Parameters

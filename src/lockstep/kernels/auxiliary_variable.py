@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from lockstep.core.evaluation import Evaluation
 from lockstep.core.parts import part, static
 from lockstep.core.proposal import Proposal
 from lockstep.core.trees import choose
-from lockstep.core.types import Array, Key, Position, Shape
+from lockstep.core.types import Array, Key, Position, Shape, Tree
 from lockstep.host.boxes import returning
 from lockstep.host.draws import draw_each
 from lockstep.host.functions import Function, Scalar, arity, simulation, wrapped
@@ -57,7 +58,7 @@ class Auxiliary(Evaluation):
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
         return draw_each(self.draw, key, shape)
 
-    def __call__(self, noise: Any, position: Position) -> Array:
+    def __call__(self, noise: Tree, position: Position) -> Array:
         x = simulated(self.simulate, (noise, position), self.posterior.data)
         log_auxiliary = self.auxiliary_log_density(*((position, x) if self.is_at_position else (x,)))
         log_posterior = self.posterior(position)
@@ -66,13 +67,13 @@ class Auxiliary(Evaluation):
 
 
 def auxiliary_variable(
-    log_prior: Any,
-    log_likelihood: Any,
-    simulate: Any,
+    log_prior: Callable[..., Any],
+    log_likelihood: Callable[..., Any],
+    simulate: Callable[..., Any],
     auxiliary_log_density: Any,
-    data: Any,
+    data: Tree,
     proposal: Proposal,
-    draw: Any = None,
+    draw: Callable[..., Any] | None = None,
 ) -> MetropolisHastings:
     """The auxiliary-variable method: the state carries data x simulated at the position.
 

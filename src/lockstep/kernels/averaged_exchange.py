@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from lockstep.core.arguments import whole
 from lockstep.core.proposal import Proposal
+from lockstep.core.types import Tree
 from lockstep.kernels.exchange import posterior_of, randomized_by, simulation_of
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.ratios.averaged import AveragedData
@@ -13,10 +15,10 @@ from lockstep.ratios.randomizations import AuxiliaryData
 
 
 def averaged_exchange(
-    log_prior: Any,
-    log_likelihood: Any,
+    log_prior: Callable[..., Any],
+    log_likelihood: Callable[..., Any],
     simulate: Any,
-    data: Any,
+    data: Tree,
     proposal: Proposal,
     count: int,
     draw: Any = None,

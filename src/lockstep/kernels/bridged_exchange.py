@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from lockstep.core.arguments import whole
 from lockstep.core.proposal import Proposal
+from lockstep.core.types import Tree
 from lockstep.host.boxes import returning
 from lockstep.host.functions import Function, wrapped
 from lockstep.kernels.exchange import posterior_of, randomized_by
@@ -14,14 +16,14 @@ from lockstep.ratios.inner_chains import Bridge
 
 
 def bridged_exchange(
-    log_prior: Any,
-    log_likelihood: Any,
-    simulate: Any,
-    data: Any,
+    log_prior: Callable[..., Any],
+    log_likelihood: Callable[..., Any],
+    simulate: Callable[..., Any],
+    data: Tree,
     proposal: Proposal,
     bridges: int,
-    transition: Any = None,
-    draw: Any = None,
+    transition: Callable[..., Any] | None = None,
+    draw: Callable[..., Any] | None = None,
 ) -> MetropolisHastings:
     """The exchange algorithm whose simulated data walk over a bridge from the candidate towards the position.
 

@@ -16,7 +16,7 @@ from lockstep.core.arguments import real_numbers
 from lockstep.core.kernel import Info, Kernel, State
 from lockstep.core.parts import part, set_field, static
 from lockstep.core.trees import choose, is_alike, is_concrete
-from lockstep.core.types import Array, Key, Memory, Position, Shape
+from lockstep.core.types import Array, Key, Memory, Position, Shape, Tree
 
 
 @part
@@ -67,7 +67,7 @@ class Cycle(Kernel):
     def meeting_noise(self, key: Key, shape: Shape = ()) -> tuple[Any, ...]:
         return _meeting_noises(self.kernels, key, shape)
 
-    def move_both(self, first: State, second: State, noise: Any, meet: Any) -> tuple[tuple[State, Any], Any]:
+    def move_both(self, first: State, second: State, noise: Tree, meet: Tree) -> tuple[tuple[State, Any], Any]:
         infos, others = [], []
         for kernel, kernel_noise, kernel_meet in zip(self.kernels, noise, meet, strict=True):
             (first, info), (second, other) = _move_both(self, kernel, first, second, kernel_noise, kernel_meet)
@@ -136,7 +136,7 @@ class Mixture(Kernel):
     def meeting_noise(self, key: Key, shape: Shape = ()) -> tuple[Any, ...]:
         return _meeting_noises(self.kernels, key, shape)
 
-    def move_both(self, first: State, second: State, noise: Any, meet: Any) -> tuple[tuple[State, Any], Any]:
+    def move_both(self, first: State, second: State, noise: Tree, meet: Tree) -> tuple[tuple[State, Any], Any]:
         """Both chains are moved by the same kernel."""
         choice, noises = noise
         moves = zip(self.kernels, noises, meet, strict=True)
@@ -194,7 +194,7 @@ def _share_memory(kernels: tuple[Kernel, ...], name: str) -> bool:
     return is_shared
 
 
-def _is_same(first: Any, second: Any) -> bool:
+def _is_same(first: Tree, second: Tree) -> bool:
     leaves, others = jax.tree.leaves(first), jax.tree.leaves(second)
     return is_alike(first, second) and all(
         a is b or (isinstance(a, float) and isinstance(b, float) and a == b)
@@ -218,7 +218,7 @@ def _initial_memory(composed: Cycle | Mixture, position: Position, key: Key | No
     return composed.kernels[0].init(position, key).memory if composed.is_memory_shared else ()
 
 
-def _move_one(composed: Cycle | Mixture, kernel: Kernel, state: State, noise: Any) -> tuple[State, Any]:
+def _move_one(composed: Cycle | Mixture, kernel: Kernel, state: State, noise: Tree) -> tuple[State, Any]:
     start = state if composed.is_memory_shared else kernel.init(state.position)
     moved, info = kernel.move(start, noise)
     return (moved if composed.is_memory_shared else State(moved.position, ())), info
@@ -235,7 +235,7 @@ def _never_meeting(kernels: tuple[Kernel, ...]) -> str | None:
 
 
 def _move_both(
-    composed: Cycle | Mixture, kernel: Kernel, first: State, second: State, noise: Any, meet: Any
+    composed: Cycle | Mixture, kernel: Kernel, first: State, second: State, noise: Tree, meet: Tree
 ) -> tuple[tuple[State, Any], tuple[State, Any]]:
     if composed.is_memory_shared:
         return kernel.move_both(first, second, noise, meet)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from lockstep.core.estimator import Estimator
 from lockstep.core.proposal import Proposal
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.ratios import Estimated
 from lockstep.ratios.rules import corrected as rule
 
 
-def corrected(estimator: Any, proposal: Proposal) -> MetropolisHastings:
+def corrected(estimator: Estimator, proposal: Proposal) -> MetropolisHastings:
     """Take the bias and half the variance off the estimate, both estimated from the same samples.
 
     Accepts with probability ``min(1, e^{D̂ - bias - variance/2} q(θ', θ)/q(θ, θ'))``.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from lockstep.core.arguments import whole
 from lockstep.core.parts import part
 from lockstep.core.proposal import Proposal
 from lockstep.core.randomization import Randomization
-from lockstep.core.types import Array, Position
+from lockstep.core.types import Array, Position, Tree
 from lockstep.host.boxes import returning
 from lockstep.host.functions import Function, Scalar, Wrapped, shown_by, wrapped
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
@@ -37,10 +38,10 @@ class Posterior(Wrapped):
 
 
 def exchange(
-    log_prior: Any,
-    log_likelihood: Any,
+    log_prior: Callable[..., Any],
+    log_likelihood: Callable[..., Any],
     simulate: Any,
-    data: Any,
+    data: Tree,
     proposal: Proposal,
     draw: Any = None,
     inner: int | None = None,
@@ -104,7 +105,9 @@ def exchange(
     return randomized_by(posterior, InnerChain(*common, whole(inner, "inner of exchange", 1)), proposal)
 
 
-def simulation_of(posterior: Posterior, simulate: Any, draw: Any, name: str) -> tuple[Scalar, Function, Any, Any, Any]:
+def simulation_of(
+    posterior: Posterior, simulate: Callable[..., Any], draw: Callable[..., Any], name: str
+) -> tuple[Scalar, Function, Any, Any, Any]:
     """What auxiliary data are made with, from what a user gave to the algorithm of that name."""
     return (
         posterior.log_likelihood,
@@ -115,7 +118,7 @@ def simulation_of(posterior: Posterior, simulate: Any, draw: Any, name: str) -> 
     )
 
 
-def posterior_of(log_prior: Any, log_likelihood: Any, data: Any) -> Posterior:
+def posterior_of(log_prior: Callable[..., Any], log_likelihood: Callable[..., Any], data: Tree) -> Posterior:
     """Check and wrap what a user gave."""
     likelihood = wrapped(Scalar, log_likelihood, "log_likelihood")
     return Posterior(prior_of(log_prior), likelihood, observed(data))

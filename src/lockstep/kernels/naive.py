@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from lockstep.core.estimator import Estimator
 from lockstep.core.proposal import Proposal
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.ratios import Estimated
 from lockstep.ratios.rules import plug_in
 
 
-def naive(estimator: Any, proposal: Proposal) -> MetropolisHastings:
+def naive(estimator: Estimator, proposal: Proposal) -> MetropolisHastings:
     """Plug an estimate of the log ratio into Metropolis–Hastings, uncorrected.
 
     Accepts with probability ``min(1, e^{D̂} q(θ', θ)/q(θ, θ'))``.

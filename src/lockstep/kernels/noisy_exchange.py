@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from lockstep.core.parts import part
 from lockstep.core.proposal import Proposal
 from lockstep.core.shown import Showing
 from lockstep.core.trees import choose
-from lockstep.core.types import Array, Position
+from lockstep.core.types import Array, Position, Tree
 from lockstep.estimators import log_mean_exp, two_sided as make_two_sided
 from lockstep.host.boxes import returning
 from lockstep.host.functions import Function, Scalar, wrapped
@@ -31,7 +32,7 @@ class ExchangeWeight(Showing):
 
     shown = property(lambda self: self.posterior.shown)
 
-    def __call__(self, noise: Any, position: Position, candidate: Position) -> Array:
+    def __call__(self, noise: Tree, position: Position, candidate: Position) -> Array:
         posterior, likelihood = self.posterior, self.posterior.log_likelihood
         x = simulated(self.simulate, (noise, within(posterior.log_prior, position, candidate)), posterior.data)
         here, there = posterior(position), posterior(candidate)
@@ -40,14 +41,14 @@ class ExchangeWeight(Showing):
 
 
 def noisy_exchange(
-    log_prior: Any,
-    log_likelihood: Any,
-    simulate: Any,
-    data: Any,
+    log_prior: Callable[..., Any],
+    log_likelihood: Callable[..., Any],
+    simulate: Callable[..., Any],
+    data: Tree,
     proposal: Proposal,
     count: int,
     two_sided: bool = True,
-    draw: Any = None,
+    draw: Callable[..., Any] | None = None,
 ) -> MetropolisHastings:
     """The exchange algorithm with the ratio of the unknown constants averaged over several simulated data sets.
 

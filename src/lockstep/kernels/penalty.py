@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from lockstep.core.arguments import flag
+from lockstep.core.estimator import Estimator
 from lockstep.core.proposal import Proposal
 from lockstep.estimators.samples import as_estimator
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
@@ -12,7 +11,7 @@ from lockstep.ratios import Estimated
 from lockstep.ratios.rules import penalty as plain, penalty_series
 
 
-def penalty(estimator: Any, proposal: Proposal, series: bool = False) -> MetropolisHastings:
+def penalty(estimator: Estimator, proposal: Proposal, series: bool = False) -> MetropolisHastings:
     """The penalty method of Ceperley and Dewing: take half the variance off the estimate.
 
     Accepts with probability ``min(1, e^{D̂ - variance/2} q(θ', θ)/q(θ, θ'))``.

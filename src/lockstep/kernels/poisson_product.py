@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from lockstep.core.types import Position
+from lockstep.core.proposal import Proposal
+from lockstep.core.types import Position, Tree
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.kernels.tunamh import exact_minibatch
 from lockstep.ratios import Carried
@@ -14,7 +15,7 @@ from lockstep.ratios.tuna import Minibatch, PoissonProduct
 def poisson_product(
     log_prior: Any,
     log_likelihood: Any,
-    data: Any,
+    data: Tree,
     bound: Any = None,
     proposal: Any = None,
     control: Any = "taylor",
@@ -47,5 +48,5 @@ def poisson_product(
     )
 
 
-def _make(minibatch: Minibatch, proposal: Any, position: Position) -> MetropolisHastings:
+def _make(minibatch: Minibatch, proposal: Proposal, position: Position) -> MetropolisHastings:
     return MetropolisHastings(proposal, Carried(PoissonProduct(minibatch, position)))

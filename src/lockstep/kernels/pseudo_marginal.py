@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from lockstep.core.estimator import Estimator
@@ -56,7 +57,7 @@ def pseudo_marginal(
     return MetropolisHastings(proposal, Carried(evaluate, None if is_plain else correlation))
 
 
-def _evaluation(log_estimate: Any, draw: Any) -> Evaluation:
+def _evaluation(log_estimate: Callable[..., Any], draw: Callable[..., Any]) -> Evaluation:
     """The evaluation of a user's function, or that which was given."""
     known = log_estimate.evaluation if isinstance(log_estimate, Estimator) else log_estimate
     if not isinstance(known, Evaluation):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from lockstep.core.proposal import Proposal
@@ -10,7 +11,7 @@ from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.ratios import Carried, Exactly, Randomized
 
 
-def randomized(log_density: Any, proposal: Proposal, randomization: Randomization) -> MetropolisHastings:
+def randomized(log_density: Callable[..., Any], proposal: Proposal, randomization: Randomization) -> MetropolisHastings:
     """Metropolis–Hastings whose acceptance probability is randomized by an auxiliary x (the paper's Algorithm 1).
 
     Accepts with probability ``min(1, h(θ, θ') ξ(f(x); θ', θ)/ξ(x; θ, θ') |f'(x)|)``, x ~ ξ(·; θ, θ').

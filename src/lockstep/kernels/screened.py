@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from lockstep.core.kernel import Kernel
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.ratios.screened import Screened
 
 
-def screened(kernel: Any, surrogate: Any) -> MetropolisHastings:
+def screened(kernel: Kernel, surrogate: Any) -> MetropolisHastings:
     """A kernel whose candidates are first screened by a cheap surrogate of its log density (delayed acceptance).
 
     With ``r₁ = log q(θ', θ)/q(θ, θ') + s(θ') - s(θ)`` and the kernel's own log ratio r₂: a candidate passes the screen

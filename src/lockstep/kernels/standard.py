@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from lockstep.core.proposal import Proposal
@@ -9,7 +10,7 @@ from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.ratios import Carried, Exactly
 
 
-def standard(log_density: Any, proposal: Proposal) -> MetropolisHastings:
+def standard(log_density: Callable[..., Any], proposal: Proposal) -> MetropolisHastings:
     """Metropolis–Hastings with a log density that can be computed.
 
     Accepts with probability ``min(1, π(θ') q(θ', θ) / (π(θ) q(θ, θ')))``.

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from lockstep.core.arguments import whole
 from lockstep.core.parts import part, static
-from lockstep.core.types import Array, Position
+from lockstep.core.types import Array, Position, Tree
 from lockstep.core.warnings import warn
 from lockstep.estimators.subsample import Subsample, subsample as subsample_estimator
 from lockstep.host.functions import Scalar, Wrapped, shown_by
@@ -101,7 +101,7 @@ def _rows_needed(diagnosis: Diagnosis, size: int) -> int:
 def subsampled(
     log_prior: Any,
     log_likelihood: Any = None,
-    data: Any = None,
+    data: Tree = None,
     count: int | None = None,
     proposal: Any = None,
     initial: Position | None = None,

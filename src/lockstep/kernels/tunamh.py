@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -12,7 +13,7 @@ from lockstep.core.arguments import positive
 from lockstep.core.parts import part, static
 from lockstep.core.precision import canonical, double_precision
 from lockstep.core.proposal import Proposal
-from lockstep.core.types import Array, Position
+from lockstep.core.types import Array, Position, Tree
 from lockstep.estimators.subsample import Subsample, Unfitted, subsample as subsample_estimator
 from lockstep.host.functions import Wrapped
 from lockstep.kernels.delayed import Delayed
@@ -67,7 +68,7 @@ class Recipe:
 def tunamh(
     log_prior: Any,
     log_likelihood: Any,
-    data: Any,
+    data: Tree,
     bound: Any = None,
     proposal: Any = None,
     control: Any = "taylor",
@@ -123,12 +124,12 @@ def tunamh(
 
 def exact_minibatch(
     which: str,
-    make: Any,
-    log_prior: Any,
-    log_likelihood: Any,
-    data: Any,
+    make: Callable[..., Any],
+    log_prior: Callable[..., Any],
+    log_likelihood: Callable[..., Any],
+    data: Tree,
     bound: Any,
-    proposal: Any,
+    proposal: Proposal,
     control: Any,
     initial: Position | None,
     chi: float,
@@ -158,7 +159,7 @@ def exact_minibatch(
     return make(minibatch_of(estimator, bound, chi), proposal, initial)
 
 
-def make_tunamh(minibatch: Minibatch, proposal: Any, position: Position) -> MetropolisHastings:
+def make_tunamh(minibatch: Minibatch, proposal: Proposal, position: Position) -> MetropolisHastings:
     """The kernel from its parts."""
     return MetropolisHastings(proposal, Randomized(Carried(Exactly(Known(minibatch.estimator))), minibatch))
 

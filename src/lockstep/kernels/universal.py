@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from lockstep.core.estimator import Estimator
 from lockstep.core.proposal import Proposal
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.ratios import Universal
 
 
-def universal(estimator: Any, bound: float, proposal: Proposal) -> MetropolisHastings:
+def universal(estimator: Estimator, bound: float, proposal: Proposal) -> MetropolisHastings:
     """Accept by a rule that needs no variance: compare the estimate with one of log 1.
 
     Accepts with probability ``min(1, e^{min(log_q + D̂, D̂₀) - bound})``, where D̂₀ estimates the ratio of the position

@@ -5,12 +5,14 @@ H_k = h(X_k) + Σ_{j ≥ 1} [h(X_{k+jL}) - h(Y_{k+(j-1)L})], and H_{k:m} is the 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
 from lockstep.core.precision import double_precision
+from lockstep.core.types import Position, Tree
 from lockstep.host.boxes import is_box
 from lockstep.host.functions import Function
 
@@ -24,7 +26,7 @@ class Average(NamedTuple):
     start: int
     end: int
 
-    def over(self, draws: Any, lag: int, number: int) -> tuple[Any, Any]:
+    def over(self, draws: Tree, lag: int, number: int) -> tuple[Any, Any]:
         """Its value for each of some pairs, the first of which has a number, and h along those that are judged."""
         along = self._along(draws, self.start, self.end)
         numbers = max(1, sum(leaf[0].size for leaf in jax.tree.leaves(along)))
@@ -32,7 +34,7 @@ class Average(NamedTuple):
         values = self._corrected(jax.tree.map(lambda leaf: leaf.mean(axis=1), along), draws, lag)
         return values, jax.tree.map(lambda leaf: leaf[:judged].copy(), along)
 
-    def _corrected(self, means: Any, draws: Any, lag: int) -> Any:
+    def _corrected(self, means: Any, draws: Tree, lag: int) -> Any:
         # X_t and Y_{t - lag} for all t at which the two differ and count: from k + lag until the last pair has met.
         begin, last = self.start + lag, int(draws.meeting_times.max())
         if last <= begin:
@@ -46,7 +48,7 @@ class Average(NamedTuple):
 
         return jax.tree.map(corrected, means, ours, theirs)
 
-    def _along(self, draws: Any, start: int, end: int) -> Any:
+    def _along(self, draws: Tree, start: int, end: int) -> Any:
         """The values of h along X_start … X_end, (pairs, end - start + 1, …)."""
 
         def part(zero: np.ndarray, later: np.ndarray) -> np.ndarray:
@@ -63,7 +65,7 @@ def weights_of(times: np.ndarray, lag: int, start: int, end: int) -> np.ndarray:
     return np.maximum(most - least + 1, 0) / (end - start + 1)
 
 
-def evaluated(function: Any, positions: Any) -> Any:
+def evaluated(function: Callable[..., Any], positions: Position) -> Any:
     """A function of positions with two leading axes; by default their numbers as they are."""
     leaves = jax.tree.leaves(positions)
     if function is None:
@@ -80,5 +82,5 @@ def evaluated(function: Any, positions: Any) -> Any:
 
 
 @jax.jit
-def _over_all(function: Any, positions: Any) -> Any:
+def _over_all(function: Callable[..., Any], positions: Position) -> Any:
     return jax.vmap(function)(positions)

@@ -9,9 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lockstep.chains.pool import Workforce
 from lockstep.core.adopt import adopted
 from lockstep.core.arguments import MOST_SEED, flag, path_of, whole
 from lockstep.core.kernel import Kernel
+from lockstep.core.types import Array
 from lockstep.core.warnings import warn
 from lockstep.coupling.lagged import Lagged
 from lockstep.lagged.choice import UNSEEN, chosen, far_apart
@@ -57,7 +59,7 @@ class Convergence:
         """How many pairs have not met: then no bound is known."""
         return int((self.meeting_times == 0).sum())
 
-    def total_variation(self, t: Any) -> Bound:
+    def total_variation(self, t: Array) -> Bound:
         """A bound of the total variation distance after ``t`` updates (a number or an array of them).
 
         It is the mean of max(0, ⌈(τ - L - t)/L⌉) over the pairs, at most 1; NaN if a pair has not met.
@@ -66,7 +68,7 @@ class Convergence:
         left = np.subtract.outer(t, self.meeting_times - self.lag)  # minus (τ - L - t)
         return self._mean(np.maximum(0, -(left // self.lag)).astype(float), most=1.0)
 
-    def wasserstein(self, t: Any) -> Bound:
+    def wasserstein(self, t: Array) -> Bound:
         """A bound of the Wasserstein distance (Euclidean, of order 1) after ``t`` updates.
 
         It is the mean of Σ_j abs(X_{t+jL} - Y_{t+(j-1)L}) over the pairs; NaN if one has not met.
@@ -94,7 +96,7 @@ class Convergence:
             low, high = (low, middle) if self.total_variation(middle).bound < level else (middle + 1, high)
         return high
 
-    def plot(self, path: Any = None) -> Any:
+    def plot(self, path: str | PathLike[str] | None = None) -> Any:
         """Draw the bounds against t; save the figure if a path is given. Returns the matplotlib figure."""
         from lockstep.lagged.figure import draw_bounds
 
@@ -134,12 +136,12 @@ class Convergence:
 
 
 def setting_of(
-    kernel: Any,
+    kernel: Kernel,
     initial: Any,
     seed: int,
     most: int,
     directory: str | PathLike[str] | None,
-    executor: Any,
+    executor: Workforce,
     progress: bool | None,
 ) -> Setting:
     """The arguments that pairs have in common, checked."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax
 import numpy as np
 
+from lockstep.core.types import Tree
 
-def distances(draws: Any, lag: int) -> np.ndarray:
+
+def distances(draws: Tree, lag: int) -> np.ndarray:
     """The Euclidean distance of X_{lag+s} and Y_s, for s = 0, 1, …, until the last pair has met; (pairs, s)."""
     last = max(int(draws.meeting_times.max()), lag)
     squares = np.zeros((len(draws.meeting_times), last - lag + 1))

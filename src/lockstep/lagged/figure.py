@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from typing import Any
 
 import jax
@@ -56,7 +57,7 @@ def draw_estimate(result: Any, path: Any = None) -> Any:
     return _saved(figure, path)
 
 
-def _saved(figure: Any, path: Any) -> Any:
+def _saved(figure: Any, path: str | PathLike[str]) -> Any:
     if path is not None:
         figure.savefig(path, dpi=150)
     return figure

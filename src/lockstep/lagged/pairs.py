@@ -18,6 +18,7 @@ from lockstep.chains.outcome import Outcome
 from lockstep.chains.prepare import make_task
 from lockstep.chains.task import Task
 from lockstep.core import random
+from lockstep.core.kernel import Kernel
 from lockstep.core.precision import double_precision
 from lockstep.core.progress import Progress
 from lockstep.coupling.lagged import Lagged
@@ -33,13 +34,13 @@ MOST_GROUPS = 64
 FEWEST_PAIRS = 32  # of a compiled group: moved at once, they cost little more than one
 
 
-def width_of(kernel: Any, batch: int) -> int:
+def width_of(kernel: Kernel, batch: int) -> int:
     """How many pairs form a group, of so many that were asked for at a time."""
     width = -(-batch // MOST_GROUPS)
     return width if is_interpreted(kernel) else max(FEWEST_PAIRS, 1 << (width - 1).bit_length())
 
 
-def extended(batches: Sequence[int], pairs: int, kernel: Any) -> tuple[int, ...]:
+def extended(batches: Sequence[int], pairs: int, kernel: Kernel) -> tuple[int, ...]:
     """The batches with another one, if they have fewer pairs.
 
     Compiled groups are always full, so that one program serves them all; what is more than was asked for waits for

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from lockstep.chains.fit import warn_if_far
@@ -9,6 +10,7 @@ from lockstep.chains.placing import Walked, law_of, placed
 from lockstep.chains.starts import Starts, initial_positions
 from lockstep.core import random
 from lockstep.core.flat import unflatten
+from lockstep.core.kernel import Kernel
 from lockstep.core.parts import part
 from lockstep.core.precision import canonical, double_precision
 from lockstep.core.types import Array, Key, Position
@@ -52,7 +54,7 @@ class AroundMode:
         return unflatten(self.center + self.factor @ random.normal(key, (len(self.center),)), self.position)
 
 
-def law_of_start(kernel: Any, initial: Any) -> Any:
+def law_of_start(kernel: Kernel, initial: Any) -> Any:
     """The law by which chains begin, a function of a key; a position is the law of that position."""
     if initial is None:
         initial = law_of(kernel)
@@ -69,19 +71,19 @@ def law_of_start(kernel: Any, initial: Any) -> Any:
         return Fixed(canonical(initial, "initial"))
 
 
-def placed_law(kernel: Any, draw: Any) -> Any:
+def placed_law(kernel: Kernel, draw: Callable[..., Any]) -> Any:
     """The law of positions on which chains walk, for one of what is shown of them."""
     if kernel.shown is not None and kernel.shown.unconstrained is not None and isinstance(draw, Fixed):
         return Fixed(kernel.shown.unconstrained(draw.position))
     return placed(kernel, draw)
 
 
-def walked(kernel: Any, draw: Any) -> Any:
+def walked(kernel: Kernel, draw: Callable[..., Any]) -> Any:
     """A law of positions as chains walk, marked as such where values are shown of them."""
     return draw if kernel.shown is None or kernel.shown.unconstrained is None else Walked(draw)
 
 
-def law_after_fit(draw: Any, start: Any, key: Key) -> Any:
+def law_after_fit(draw: Callable[..., Any], start: Position, key: Key) -> Any:
     """The law by which chains begin, after a fit has found where they may: one position gives way to that."""
     if isinstance(start, Scattered):
         if isinstance(draw, Fixed):

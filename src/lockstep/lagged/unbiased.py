@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import Any
 
 import jax
 import numpy as np
 
+from lockstep.chains.pool import Workforce
 from lockstep.core.arguments import whole
 from lockstep.coupling.names import named_arrays
 from lockstep.lagged.average import Average
@@ -92,7 +93,9 @@ class Unbiased:
         ]
         return ends[0], ends[1]
 
-    def of(self, function: Any, executor: Any = None, progress: bool | None = None) -> Unbiased:
+    def of(
+        self, function: Callable[..., Any], executor: Workforce | None = None, progress: bool | None = None
+    ) -> Unbiased:
         """The estimate of another function, from the same pairs: read from their directory, or computed again.
 
         Of several functions that are known before, let one ``function`` return a tuple or a dictionary.
@@ -100,7 +103,7 @@ class Unbiased:
         setting = dataclasses.replace(self.setting, executor=executor, progress=progress)
         return _run(setting, function, self.choice, self.pairs)
 
-    def more(self, pairs: int, executor: Any = None, progress: bool | None = None) -> Unbiased:
+    def more(self, pairs: int, executor: Workforce | None = None, progress: bool | None = None) -> Unbiased:
         """The estimate from so many pairs in all: what is missing is run, and the rest is kept."""
         setting = dataclasses.replace(self.setting, executor=executor, progress=progress)
         pairs = whole(pairs, "pairs", 2)
@@ -121,7 +124,7 @@ class Unbiased:
         attributes = {"lag": self.lag, "start": self.start, "end": self.end, "updates": self.updates}
         return arviz_base.from_dict(groups, attrs={"/": attributes})
 
-    def plot(self, path: Any = None) -> Any:
+    def plot(self, path: str | PathLike[str] | None = None) -> Any:
         """Draw meeting times and the estimate as pairs add up; save if a path is given. Returns the figure."""
         from lockstep.lagged.figure import draw_estimate
 
@@ -227,12 +230,14 @@ def unbiased(
     return _run(dataclasses.replace(setting, lag=choice.lag), function, choice, pairs)
 
 
-def _require_function(function: Any) -> None:
+def _require_function(function: Callable[..., Any]) -> None:
     if function is not None and not callable(function):
         raise TypeError(f"function is {function!r}; it must be a function of a position, or None")
 
 
-def _run(setting: Setting, function: Any, choice: Choice, pairs: int, known: Sequence[Group] = ()) -> Unbiased:
+def _run(
+    setting: Setting, function: Callable[..., Any], choice: Choice, pairs: int, known: Sequence[Group] = ()
+) -> Unbiased:
     _require_function(function)
     updates = min(max(choice.end, 2 * choice.lag), setting.most)
     average = Average(function, choice.start, choice.end)

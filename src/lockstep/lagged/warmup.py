@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from lockstep.chains.pool import Workforce
 from lockstep.chains.task import Task
 from lockstep.lagged.convergence import convergence
 from lockstep.storage.directory import WARMUP
@@ -29,7 +30,7 @@ def is_coupled(warmup: Any, adapt: Any) -> bool:
     return True
 
 
-def with_coupled_warmup(task: Task, initial: Any, executor: Any, progress: bool | None) -> Task:
+def with_coupled_warmup(task: Task, initial: Any, executor: Workforce, progress: bool | None) -> Task:
     """The task with a warm-up after which its chains are within 0.01 of equilibrium, by `ls.convergence`."""
     if task.began is not None:
         raise ValueError(

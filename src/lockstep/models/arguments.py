@@ -9,10 +9,10 @@ import numpy as np
 
 from lockstep.core.arguments import is_array
 from lockstep.core.trees import is_concrete
-from lockstep.core.types import Array, Shape
+from lockstep.core.types import Array, Position, Shape
 
 
-def one_parameter(theta: Any, name: str) -> Any:
+def one_parameter(theta: Position, name: str) -> Any:
     """One real number; where its value is known, a finite one."""
     if not is_array(theta) or np.ndim(theta) or not np.issubdtype(jnp.result_type(theta), np.number):
         raise ValueError(f"theta of {name} is {_shown(theta)}; it must be one real number")
@@ -21,7 +21,7 @@ def one_parameter(theta: Any, name: str) -> Any:
     return jnp.asarray(theta, float)
 
 
-def parameters(theta: Any, count: int, name: str) -> Any:
+def parameters(theta: Position, count: int, name: str) -> Any:
     """A vector of that many real numbers; where their values are known, finite ones."""
     if not is_array(theta) and not isinstance(theta, (list, tuple)):
         raise ValueError(f"theta of {name} is {theta!r}; it must be a vector of {count} numbers")
@@ -33,7 +33,7 @@ def parameters(theta: Any, count: int, name: str) -> Any:
     return vector
 
 
-def data_like(x: Any, shape: Shape, name: str) -> Array:
+def data_like(x: Array, shape: Shape, name: str) -> Array:
     """An array of that shape; where its values are known, of whole numbers."""
     if not is_array(x):
         x = np.asarray(x)
@@ -44,5 +44,5 @@ def data_like(x: Any, shape: Shape, name: str) -> Array:
     return jnp.asarray(x)
 
 
-def _shown(theta: Any) -> str:
+def _shown(theta: Position) -> str:
     return f"of shape {np.shape(theta)}" if is_array(theta) and np.ndim(theta) else repr(theta)

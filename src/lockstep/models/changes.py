@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lockstep.core.types import Array
 from lockstep.models.compiled import inlined
 from lockstep.models.families import (
     CYCLIC,
@@ -46,7 +47,7 @@ def step(terms: Any, t: int, count: int) -> Any:
 
 
 @inlined
-def partner_change(graph: Any, i: Any, j: Any, is_there: Any, terms: Any, t: int) -> Any:
+def partner_change(graph: Any, i: Array, j: Array, is_there: Any, terms: Any, t: int) -> Any:
     """What the tie adds to the shared partners of other pairs: of those that are tied, or of all."""
     is_dyadwise = terms.codes[t] == DYADWISE
     value = 0.0
@@ -62,7 +63,7 @@ def partner_change(graph: Any, i: Any, j: Any, is_there: Any, terms: Any, t: int
 
 
 @inlined
-def change(graph: Any, i: Any, j: Any, is_there: Any, is_directed: bool, terms: Any, into: Any) -> None:
+def change(graph: Any, i: Array, j: Array, is_there: Any, is_directed: bool, terms: Any, into: Any) -> None:
     """What the tie i → j adds to each term, written into ``into``."""
     for t in range(len(terms.codes)):
         code, value = terms.codes[t], 0.0

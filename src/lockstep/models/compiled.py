@@ -6,6 +6,9 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import DTypeLike
+
+from lockstep.core.types import Array
 
 try:
     import numba
@@ -26,7 +29,7 @@ def njit(function: F) -> F:
         return numba.njit(function, nogil=True, error_model="numpy")
 
 
-def owned(values: Any, dtype: Any) -> np.ndarray:
+def owned(values: object, dtype: DTypeLike) -> np.ndarray:
     """A copy of an argument: Numba compiles a loop anew for arrays of another type or that may not be written to."""
     return np.array(values, dtype, order="C")
 
@@ -37,7 +40,7 @@ def inlined(function: F) -> F:
 
 
 @njit
-def stream(words: Any, number: int) -> Any:
+def stream(words: Array, number: int) -> Any:
     """The start of a stream of random numbers: a function of a key's words and of the stream's number."""
     state = np.uint64(number) * np.uint64(0xD1342543DE82EF95)
     for word in words:
@@ -46,7 +49,7 @@ def stream(words: Any, number: int) -> Any:
 
 
 @inlined
-def mixed(z: Any) -> Any:
+def mixed(z: Array) -> Any:
     """The output function of SplitMix64 (Steele, Lea and Flood, 2014)."""
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -54,7 +57,7 @@ def mixed(z: Any) -> Any:
 
 
 @inlined
-def uniform(start: Any, index: int) -> Any:
+def uniform(start: Array, index: int) -> Any:
     """Number ``index`` of a stream, in [0, 1) with 53 bits: no matter in which order they are asked for."""
     z = mixed(start + np.uint64(index + 1) * np.uint64(0x9E3779B97F4A7C15))
     return np.float64(z >> np.uint64(11)) * (1.0 / 9007199254740992.0)

@@ -13,7 +13,7 @@ from lockstep.core.arguments import real_numbers
 from lockstep.core.parts import part, set_field
 from lockstep.core.simulator import Simulator
 from lockstep.core.trees import is_concrete
-from lockstep.core.types import Array, Key
+from lockstep.core.types import Array, Key, Position
 from lockstep.models.arguments import data_like, parameters
 from lockstep.models.factorials import log_factorial
 from lockstep.parameters.names import names_of
@@ -71,18 +71,18 @@ class ConwayMaxwellPoisson(Simulator):
         """The length of θ."""
         return self.design.shape[1] + 1
 
-    def statistic(self, y: Any) -> Array:
+    def statistic(self, y: Array) -> Array:
         """``(Xᵀ y, -Σ log y_i!)``; then ``log L = ν (β, 1)·statistic``."""
         y = self._counts(y)
         return jnp.append(y @ jnp.asarray(self.design), -jnp.sum(log_factorial(y)))
 
-    def log_likelihood(self, theta: Any, y: Any) -> Array:
+    def log_likelihood(self, theta: Position, y: Array) -> Array:
         """``ν Σ_i (y_i log μ_i - log y_i!)``, without the normalising constants; minus infinity for negative counts."""
         theta, y = parameters(theta, self.parameters, "ConwayMaxwellPoisson"), self._counts(y)
         value = jnp.exp(theta[-1]) * jnp.dot(jnp.append(theta[:-1], 1.0), self.statistic(y))
         return jnp.where(jnp.all(y >= 0), value, -jnp.inf)
 
-    def simulate(self, key: Key, theta: Any) -> Array:
+    def simulate(self, key: Key, theta: Position) -> Array:
         """An exact draw of all counts."""
         theta = parameters(theta, self.parameters, "ConwayMaxwellPoisson")
         log_mean, nu = jnp.asarray(self.design, float) @ theta[:-1], jnp.exp(theta[-1])
@@ -93,7 +93,7 @@ class ConwayMaxwellPoisson(Simulator):
             )
         return _drawn(key, log_mean, nu)
 
-    def _counts(self, y: Any) -> Array:
+    def _counts(self, y: Array) -> Array:
         y = data_like(y, self.design.shape[:1], "ConwayMaxwellPoisson")
         if is_concrete(y) and np.any(np.asarray(y) < 0):
             raise ValueError("y of ConwayMaxwellPoisson has negative entries; it must be counts")

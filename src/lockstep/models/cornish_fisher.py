@@ -68,7 +68,7 @@ def error(slope: Array, variance: Array) -> Array:
     return 0.03 / variance**3 + 4e-4 * variance * (fourth * fourth)
 
 
-def _sum(coefficients: Any, x: Any) -> Any:
+def _sum(coefficients: Any, x: Array) -> Any:
     total = coefficients[-1]
     for one in coefficients[-2::-1]:
         total = total * x + one

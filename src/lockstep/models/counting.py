@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from lockstep.core.types import Array
+from lockstep.core.types import Array, Tree
 
 AT_ONCE = 8  # outcomes that one turn of the loop goes through
 NOTHING = 1e-17  # a share of a sum that it would not notice
@@ -24,7 +24,7 @@ def counted(uniform: Array, first: Array, growth: Callable[[Array], Array]) -> A
     def is_beyond(density: Array, total: Array) -> Array:
         return (uniform >= total) & (density > NOTHING * total)
 
-    def count(carry: Any) -> Any:
+    def count(carry: Tree) -> Any:
         outcome, density, total, found = carry
         inverse = 1 / (outcome + 1 + jnp.arange(AT_ONCE))
         for step in range(AT_ONCE):
@@ -44,7 +44,7 @@ def where_any(flags: Array, compute: Callable[[Array], Any], otherwise: Any) -> 
     should use the flags that it is given from the start: what does not depend on them is moved out of the loop.
     """
 
-    def once(carry: Any) -> Any:
+    def once(carry: Tree) -> Any:
         flags, otherwise = carry
         return jnp.zeros_like(flags), jax.tree.map(
             lambda new, old: jnp.where(flags, new, old), compute(flags), otherwise

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
@@ -13,10 +13,11 @@ import numpy as np
 
 from lockstep.core.arguments import whole
 from lockstep.core.kernel import Kernel
+from lockstep.core.proposal import Proposal
 from lockstep.core.shown import Showing
 from lockstep.core.simulator import Simulator
 from lockstep.core.trees import is_concrete
-from lockstep.core.types import Array, Key
+from lockstep.core.types import Array, Key, Position, Tree
 from lockstep.host.callback import on_host
 from lockstep.kernels.exchange import exchange
 from lockstep.models.arguments import parameters
@@ -90,10 +91,10 @@ class ERGM(Simulator, Showing):
         self,
         terms: Any,
         graph: Any = None,
-        nodes: Any = None,
+        nodes: Array = None,
         directed: bool | None = None,
         toggles: int | None = None,
-        edges: Any = None,
+        edges: Array = None,
         attributes: Mapping[str, Any] | None = None,
         missing: Any = None,
         fixed: Any = None,
@@ -132,7 +133,7 @@ class ERGM(Simulator, Showing):
         """What the parameters belong to: the names of the terms."""
         return tuple(term.name for term in self.terms)
 
-    def named(self, theta: Any) -> dict[str, Any]:
+    def named(self, theta: Position) -> dict[str, Any]:
         """A vector of parameters as a dict by the names of the terms."""
         parameters(theta, len(self.terms), "ERGM")
         return dict(zip(self.names, np.asarray(theta, float), strict=True))
@@ -152,7 +153,7 @@ class ERGM(Simulator, Showing):
             self._mixing = measured(chain, self._began(), pseudo_maximum(chain, self._began(), pairs))
         return self._mixing
 
-    def initial(self, theta: Any = None) -> Any:
+    def initial(self, theta: Position = None) -> Any:
         """A position to begin at: ``theta``, or the maximum of the pseudo-likelihood; with ties for missing ones."""
         theta = self.mixing.theta if theta is None else theta
         if not isinstance(theta, Mapping):
@@ -162,7 +163,7 @@ class ERGM(Simulator, Showing):
             theta if self.missing is None else {"theta": theta, "missing": np.zeros(len(self.missing.pairs), np.int8)}
         )
 
-    def posterior(self, log_prior: Any, proposal: Any) -> Kernel:
+    def posterior(self, log_prior: Callable[..., Any], proposal: Proposal) -> Kernel:
         """The exchange algorithm for the posterior of the parameters given the graph.
 
         *Approximate:* `simulate` is a chain of toggles that is stopped; the error falls geometrically with their
@@ -186,7 +187,7 @@ class ERGM(Simulator, Showing):
         observed = self._chain(len(self.data)).counted(self.data[None])[0]
         return exchange(log_prior, self.log_likelihood, self.simulate_statistic, observed, proposal)
 
-    def statistic(self, x: Any) -> Array:
+    def statistic(self, x: Array) -> Array:
         """s(x), one number for each term."""
         x = self._graph(x)
         if len(x) <= DENSE:
@@ -195,14 +196,14 @@ class ERGM(Simulator, Showing):
         like = jax.ShapeDtypeStruct((len(self.terms),), jnp.result_type(float))
         return on_host(self._chain(len(x)).counted, like, x, is_threaded=True)
 
-    def log_likelihood(self, theta: Any, x: Any) -> Array:
+    def log_likelihood(self, theta: Position, x: Array) -> Array:
         """``θ·s(x)``, without the normalising constant; x a graph, or the vector of its statistics."""
         if not is_networkx(x) and np.ndim(x) == 1:
             return jnp.dot(self.vector(theta), jnp.asarray(x, float))
         x = self._graph(x)
         return jnp.where(self._is_allowed(x), jnp.dot(self.vector(theta), self.statistic(x)), -jnp.inf)
 
-    def simulate(self, key: Key, theta: Any, start: Any = None, toggles: int | None = None) -> Array:
+    def simulate(self, key: Key, theta: Position, start: Tree = None, toggles: int | None = None) -> Array:
         """A graph after ``toggles`` proposals; from a ``start``, one for each pair of nodes if not said otherwise."""
         nodes, start, count = self._way(start, toggles)
         chain = self._chain(nodes)
@@ -213,7 +214,7 @@ class ERGM(Simulator, Showing):
         like = jax.ShapeDtypeStruct((nodes, nodes), np.int8)
         return on_host(toggled, like, jr.key_data(key), self.vector(theta), start, is_threaded=True)
 
-    def simulate_statistic(self, key: Key, theta: Any, toggles: int | None = None) -> Array:
+    def simulate_statistic(self, key: Key, theta: Position, toggles: int | None = None) -> Array:
         """The statistics of the graph that `simulate` draws, without the graph: all that an exchange needs."""
         nodes, start, count = self._way(None, toggles)
         chain, begin = self._chain(nodes), np.asarray(start)
@@ -226,7 +227,7 @@ class ERGM(Simulator, Showing):
         like = jax.ShapeDtypeStruct((len(self.terms),), jnp.result_type(float))
         return on_host(changed, like, jr.key_data(key), self.vector(theta), is_threaded=True)
 
-    def _way(self, start: Any, toggles: int | None) -> tuple[int, Any, int]:
+    def _way(self, start: Tree, toggles: int | None) -> tuple[int, Any, int]:
         """How many nodes, where a simulation begins and how many toggles it makes."""
         if start is None and self.nodes is None:
             raise TypeError("ERGM simulates graphs of known size: give ERGM(terms, graph) or ERGM(terms, nodes=20)")
@@ -245,7 +246,7 @@ class ERGM(Simulator, Showing):
             return np.zeros((self.nodes or 0, self.nodes or 0), np.int8)
         return self.data if self.missing is None else self.missing.data
 
-    def vector(self, theta: Any) -> Array:
+    def vector(self, theta: Position) -> Array:
         """The parameters as a vector, from one, from a dict by the names of the terms, or from a position with them."""
         if isinstance(theta, Mapping) and "theta" in theta:
             theta = theta["theta"]
@@ -257,7 +258,7 @@ class ERGM(Simulator, Showing):
             theta = jnp.stack([jnp.asarray(theta[name], float) for name in self.names])
         return parameters(theta, len(self.terms), "ERGM")
 
-    def _graph(self, x: Any) -> Array:
+    def _graph(self, x: Array) -> Array:
         x = adjacency(x, self.is_directed) if is_concrete(x) else x
         if self.nodes is not None and np.shape(x) != (self.nodes, self.nodes):
             raise ValueError(f"x of ERGM has shape {np.shape(x)}; the model has {self.nodes} nodes")
@@ -273,7 +274,7 @@ class ERGM(Simulator, Showing):
         is_fixed &= is_fixed.T if not self.is_directed else True
         return is_within & jnp.all((x == self._began()) | ~is_fixed)
 
-    def _require_within(self, x: Any) -> None:
+    def _require_within(self, x: Array) -> None:
         """Refuse a graph with a node that has more ties than it may."""
         if x is None:
             return

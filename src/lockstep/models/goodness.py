@@ -11,6 +11,7 @@ import numpy as np
 from lockstep.core.arguments import MOST_SEED, whole
 from lockstep.core.foreign import attribute
 from lockstep.core.precision import double_precision
+from lockstep.core.sampled import Sampled
 from lockstep.models.ergm import ERGM
 
 
@@ -66,7 +67,7 @@ class GoodnessOfFit(NamedTuple):
         return drawn(self)
 
 
-def goodness_of_fit(model: ERGM, run: Any, simulations: int = 100, seed: int = 0) -> GoodnessOfFit:
+def goodness_of_fit(model: ERGM, run: Sampled, simulations: int = 100, seed: int = 0) -> GoodnessOfFit:
     """Graphs simulated at draws from the posterior, against the observed one, in what the model was not told.
 
     Degrees, edgewise shared partners and distances (with a direction: out- and in-degrees), and the statistics of the
@@ -116,7 +117,7 @@ def goodness_of_fit(model: ERGM, run: Any, simulations: int = 100, seed: int = 0
     return GoodnessOfFit((*panels, own), f"{model!r}: the observed graph and {simulations} simulated ones")
 
 
-def _draws(model: ERGM, run: Any) -> tuple[np.ndarray, np.ndarray | None]:
+def _draws(model: ERGM, run: Sampled) -> tuple[np.ndarray, np.ndarray | None]:
     """Parameters, a row each, and ties in place of missing ones."""
     positions, missing = attribute(run, "positions", run), None
     if isinstance(positions, dict) and model.missing is not None and {"theta", "missing"} <= set(positions):

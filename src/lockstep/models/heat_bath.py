@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
+from numpy.typing import DTypeLike
 
 from lockstep.core import random
 from lockstep.core.kernel import Kernel, State
@@ -32,7 +33,7 @@ class Site:
         """The probability of up."""
         return jax.nn.sigmoid(2 * (self.theta * total + self.field))
 
-    def rule(self, dtype: Any) -> Any:
+    def rule(self, dtype: DTypeLike) -> Any:
         """How to decide with uniform noise: numbers in [0, 1), or 32-bit words against thresholds that are found once.
 
         The thresholds are 2³² times the probabilities, off by less than 1 in double precision.

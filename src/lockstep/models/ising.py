@@ -13,7 +13,7 @@ from lockstep.core.arguments import real_numbers, whole
 from lockstep.core.parts import part, set_field, static
 from lockstep.core.simulator import Simulator
 from lockstep.core.trees import is_concrete
-from lockstep.core.types import Array, Key
+from lockstep.core.types import Array, Key, Position, Tree
 from lockstep.host.callback import on_host
 from lockstep.models import kac_ward, lattice, transfer_matrix
 from lockstep.models.arguments import data_like, one_parameter
@@ -72,12 +72,12 @@ class Ising(Simulator):
             )
         set_field(self, "field", field)
 
-    def statistic(self, x: Any) -> Array:
+    def statistic(self, x: Array) -> Array:
         """S(x), the sum of x_i x_j over bonds."""
         x = self._spins(x)
         return lattice.bond_sum(lambda a, b: (a * b).astype(np.int32), x, self.periodic)
 
-    def log_likelihood(self, theta: Any, x: Any) -> Array:
+    def log_likelihood(self, theta: Position, x: Array) -> Array:
         """``θ S(x) + Σ_i h_i x_i``, without the normalising constant."""
         theta = one_parameter(theta, "Ising")
         x = self._spins(x)
@@ -85,23 +85,23 @@ class Ising(Simulator):
         value = theta * self.statistic(x) + in_field
         return jnp.where(jnp.all(jnp.abs(x) == 1), value, jnp.nan)
 
-    def simulate(self, key: Key, theta: Any, start: Any = None, sweeps: int = 1) -> Array:
+    def simulate(self, key: Key, theta: Position, start: Tree = None, sweeps: int = 1) -> Array:
         """A perfect draw; from a ``start``, that many reversible heat-bath sweeps instead."""
         if start is None:
             return self.perfect(key, theta).value
         return heat_bath_sweeps(self._site(theta), key, self._spins(start), self.periodic, whole(sweeps, "sweeps", 1))
 
-    def perfect(self, key: Key, theta: Any) -> PerfectDraw:
+    def perfect(self, key: Key, theta: Position) -> PerfectDraw:
         """A perfect draw, and how many sweeps into the past it began."""
         like = (jax.ShapeDtypeStruct(self.shape, np.int8), jax.ShapeDtypeStruct((), np.int32))
         theta = one_parameter(theta, "Ising")
         return PerfectDraw(*on_host(self._perfect_draws, like, jr.key_data(key), theta, is_threaded=True))
 
-    def heat_bath(self, theta: Any) -> HeatBath:
+    def heat_bath(self, theta: Position) -> HeatBath:
         """Palindromic heat-bath sweeps as a kernel on configurations."""
         return HeatBath(self._site(theta), self.periodic)
 
-    def log_normalizer(self, theta: Any) -> Array:
+    def log_normalizer(self, theta: Position) -> Array:
         """The exact logarithm of ``Σ_x L(θ, x)``.
 
         Without a field and with free boundaries by a determinant (Kac and Ward), for lattices of any size; otherwise by
@@ -116,10 +116,10 @@ class Ising(Simulator):
                 value = transfer_matrix.log_normalizer(parameter, field, self.periodic)
         return np.float64(value) if is_own else value
 
-    def _site(self, theta: Any) -> Site:
+    def _site(self, theta: Position) -> Site:
         return Site(one_parameter(theta, "Ising"), jnp.asarray(self.field, float))
 
-    def _spins(self, x: Any) -> Array:
+    def _spins(self, x: Array) -> Array:
         x = data_like(x, self.shape, "Ising")
         if is_concrete(x) and not np.all(np.abs(x) == 1):
             raise ValueError("x of Ising has entries other than -1 and 1; if they are 0 and 1, give 2 * x - 1")

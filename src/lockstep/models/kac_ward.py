@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.linalg import lu_factor, lu_solve
 
-from lockstep.core.types import Array
+from lockstep.core.types import Array, Position
 
 RIGHT, DOWN, LEFT, UP = range(4)  # each is a quarter turn from the one before
 
 
 @functools.partial(jax.jit, static_argnames="shape")
-def log_normalizer(theta: Any, shape: tuple[int, int]) -> Array:
+def log_normalizer(theta: Position, shape: tuple[int, int]) -> Array:
     """``log Σ_x exp(θ S(x))`` over all configurations of a lattice with free boundaries (Kac and Ward).
 
     ``Z = 2^N (cosh θ)^E √det(1 - W)`` with N sites and E bonds. W leads from a site that was entered in one direction

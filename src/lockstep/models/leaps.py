@@ -23,7 +23,7 @@ __all__ = ["binomial", "poisson"]
 ALMOST_ONE = 1 - 2.0**-53  # the largest uniform number
 
 
-def binomial(uniform: Array, count: Any, probability: Any) -> Array:
+def binomial(uniform: Array, count: Array, probability: Any) -> Array:
     """A binomial number from a uniform one.
 
     Parameters
@@ -63,7 +63,7 @@ def _binomial(u: Array, n: Array, p: Array) -> Array:
     return where_any(is_doubtful, lambda flags: binomial_quantile.settled_from(u, n, p, found, flags), found)
 
 
-def poisson(uniform: Array, mean: Any) -> Array:
+def poisson(uniform: Array, mean: Array) -> Array:
     """A Poisson number from a uniform one.
 
     Parameters
@@ -114,7 +114,7 @@ def _counted(uniform: Array, n: Array, p: Array) -> Array:
     return jnp.where(is_few, found, n - found)
 
 
-def _whole(found: Array, like: Any) -> Array:
+def _whole(found: Array, like: object) -> Array:
     """Whole numbers of the kind that was given, for states must stay of one kind; else the usual ones."""
     dtype = jnp.result_type(like)
     is_whole = jnp.issubdtype(dtype, jnp.integer) and not isinstance(like, int)

@@ -7,6 +7,7 @@ invariant, move z: there Z(θ) cancels.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -16,7 +17,8 @@ import numpy as np
 
 from lockstep.core.kernel import Info, Kernel, State
 from lockstep.core.parts import part, static
-from lockstep.core.types import Array, Key, Position, Shape
+from lockstep.core.proposal import Proposal
+from lockstep.core.types import Array, Key, Position, Shape, Tree
 from lockstep.host.callback import on_host
 from lockstep.host.draws import draw_each
 from lockstep.host.functions import Function, Scalar, Wrapped, wrapped
@@ -65,7 +67,7 @@ class Imputation(Kernel):
     def init(self, position: Position, key: Key | None = None) -> State:
         return State(position, ())
 
-    def move(self, state: State, noise: Any) -> tuple[State, Info]:
+    def move(self, state: State, noise: Tree) -> tuple[State, Info]:
         model, position = self.model, state.position
         chain: TieChain = model.imputing
         pairs = chain.pairs
@@ -106,7 +108,7 @@ class OfTheta(Wrapped):
         return self.log_prior(position["theta"])
 
 
-def with_imputation(model: Any, log_prior: Any, proposal: Any) -> Cycle:
+def with_imputation(model: Any, log_prior: Callable[..., Any], proposal: Proposal) -> Cycle:
     """An exchange for θ given the completed graph, then toggles of the missing ties given θ."""
     log_prior = wrapped(Scalar, log_prior, "log_prior")
     auxiliary = AuxiliaryData(

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from lockstep.core.arguments import flag, whole
+from lockstep.core.types import Array
 from lockstep.models.families import MATRIX, Term
 
 KINDS = ("undirected", "directed")
@@ -20,8 +21,8 @@ class Network:
     def __init__(
         self,
         graph: Any = None,
-        edges: Any = None,
-        nodes: Any = None,
+        edges: Array = None,
+        nodes: Array = None,
         directed: bool | None = None,
         attributes: Mapping[str, Any] | None = None,
         missing: Any = None,
@@ -47,7 +48,7 @@ class Network:
         self.free = self._free(fixed)
 
     # --- ties -----------------------------------------------------------------------------------------------------
-    def _from_pairs(self, edges: Any, labels: list[Any]) -> np.ndarray:
+    def _from_pairs(self, edges: Array, labels: list[Any]) -> np.ndarray:
         pairs = self.places(edges, "edges")
         matrix = np.zeros((len(labels), len(labels)), np.int8)
         for i, j in pairs:
@@ -114,7 +115,7 @@ class Network:
         return np.argwhere(free if self.is_directed else np.triu(free))
 
     # --- nodes ----------------------------------------------------------------------------------------------------
-    def _require_nodes(self, nodes: Any) -> None:
+    def _require_nodes(self, nodes: Array) -> None:
         count = len(nodes) if isinstance(nodes, (list, tuple, np.ndarray)) and np.ndim(nodes) else nodes
         if nodes is not None and self.matrix is not None and whole(count, "nodes of ERGM", 2) != self.nodes:
             raise ValueError(f"nodes of ERGM is {count}, but the graph has {self.nodes}; leave nodes out")
@@ -124,7 +125,7 @@ class Network:
             raise TypeError(f"attributes of ERGM is {attributes!r}; it must be a dict, such as {{'age': ages}}")
         return {name: self._values(values, f"attributes[{name!r}] of ERGM") for name, values in attributes.items()}
 
-    def _values(self, values: Any, name: str) -> np.ndarray:
+    def _values(self, values: object, name: str) -> np.ndarray:
         """One value for each node, from a vector or from a dict by label."""
         if isinstance(values, Mapping):
             lacking = [label for label in self.labels or () if label not in values]
@@ -193,7 +194,7 @@ def _is_directed(graph: Any) -> bool:
     return not np.array_equal(matrix, matrix.T, equal_nan=matrix.dtype.kind == "f")
 
 
-def _labels(graph: Any, edges: Any, nodes: Any) -> list[Any] | None:
+def _labels(graph: Any, edges: Array, nodes: Array) -> list[Any] | None:
     if is_networkx(graph):
         return list(graph)
     if isinstance(nodes, (list, tuple, np.ndarray)):

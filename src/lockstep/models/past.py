@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from lockstep.core.types import Array, Position
 from lockstep.models.compiled import njit, stream, uniform
 
 
 @njit
-def sweep(low: Any, high: Any, start: Any, theta: float, field: Any, first: Any, sites: Any) -> None:
+def sweep(low: Any, high: Any, start: Array, theta: float, field: Any, first: Array, sites: Array) -> None:
     """One heat-bath update of every site, of both bounds with the same uniform numbers."""
     for site in range(len(low)):
         lowest = highest = 0
@@ -31,7 +32,7 @@ def sweep(low: Any, high: Any, start: Any, theta: float, field: Any, first: Any,
 
 
 @njit
-def perfect_draws(words: Any, theta: Any, field: Any, limit: int, first: Any, sites: Any) -> tuple[Any, Any]:
+def perfect_draws(words: Array, theta: Position, field: Any, limit: int, first: Array, sites: Array) -> tuple[Any, Any]:
     """For each key and θ: all spins, and how many sweeps into the past the draw began; -1 at the limit."""
     draws, back = np.zeros((len(words), len(field)), np.int64), np.zeros(len(words), np.int64)
     low, high = np.zeros(len(field), np.int64), np.zeros(len(field), np.int64)

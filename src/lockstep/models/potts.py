@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 import jax.random as jr
@@ -14,7 +12,7 @@ from lockstep.core.arguments import whole
 from lockstep.core.parts import part, set_field, static
 from lockstep.core.simulator import Simulator
 from lockstep.core.trees import is_concrete
-from lockstep.core.types import Array, Key
+from lockstep.core.types import Array, Key, Position, Tree
 from lockstep.host.callback import on_host
 from lockstep.models import lattice
 from lockstep.models.arguments import data_like, one_parameter
@@ -73,17 +71,17 @@ class Potts(Simulator):
         if self.sweeps is not None:
             set_field(self, "sweeps", whole(self.sweeps, "sweeps of Potts", 1))
 
-    def statistic(self, x: Any) -> Array:
+    def statistic(self, x: Array) -> Array:
         """S(x), the number of bonds between equal colours."""
         return lattice.bond_sum(lambda a, b: (a == b).astype(np.int32), self._checked(x), self.periodic)
 
-    def log_likelihood(self, theta: Any, x: Any) -> Array:
+    def log_likelihood(self, theta: Position, x: Array) -> Array:
         """``θ S(x)``, without the normalising constant."""
         x = self._checked(x)
         value = one_parameter(theta, "Potts") * self.statistic(x)
         return jnp.where(jnp.all((x >= 0) & (x < self.colours)), value, jnp.nan)
 
-    def simulate(self, key: Key, theta: Any, start: Any = None, sweeps: int = 1) -> Array:
+    def simulate(self, key: Key, theta: Position, start: Tree = None, sweeps: int = 1) -> Array:
         """A draw; from a ``start``, that many updates of Swendsen and Wang, which are reversible."""
         if start is None and self.sweeps is None:
             return self.perfect(key, theta).value
@@ -104,13 +102,13 @@ class Potts(Simulator):
         theta = one_parameter(theta, "Potts")
         return on_host(update, like, jr.key_data(key), theta, self._checked(start), is_threaded=True)
 
-    def perfect(self, key: Key, theta: Any) -> PerfectDraw:
+    def perfect(self, key: Key, theta: Position) -> PerfectDraw:
         """A perfect draw, and how many sweeps into the past it began."""
         like = (jax.ShapeDtypeStruct(self.shape, np.int8), jax.ShapeDtypeStruct((), np.int32))
         theta = one_parameter(theta, "Potts")
         return PerfectDraw(*on_host(self._perfect_draws, like, jr.key_data(key), theta, is_threaded=True))
 
-    def _checked(self, x: Any) -> Array:
+    def _checked(self, x: Array) -> Array:
         x = data_like(x, self.shape, "Potts")
         if is_concrete(x) and not np.all((np.asarray(x) >= 0) & (np.asarray(x) < self.colours)):
             raise ValueError(f"x of Potts has entries that are no colours; they must be 0 to {self.colours - 1}")

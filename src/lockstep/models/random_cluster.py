@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from lockstep.core.types import Array
 from lockstep.models.compiled import njit, stream, uniform
 
 COLOURS = -1  # the number of the stream that colours the clusters; sweep -t uses stream t
@@ -19,7 +20,7 @@ COLOURS = -1  # the number of the stream that colours the clusters; sweep -t use
 
 @njit
 def is_connected(
-    is_open: Any, start: int, end: int, without: int, first: Any, sites: Any, bonds: Any, work: Any
+    is_open: Any, start: int, end: int, without: int, first: Array, sites: Array, bonds: Array, work: Any
 ) -> Any:
     """Whether open bonds other than ``without`` join two sites: both are searched from, by turns.
 
@@ -50,7 +51,16 @@ def is_connected(
 
 @njit
 def sweep(
-    low: Any, high: Any, start: Any, p: Any, q: float, ends: Any, first: Any, sites: Any, bonds: Any, work: Any
+    low: Any,
+    high: Any,
+    start: Array,
+    p: Array,
+    q: float,
+    ends: Any,
+    first: Array,
+    sites: Array,
+    bonds: Array,
+    work: Any,
 ) -> None:
     """One heat-bath update of every bond, in both configurations, with the same uniform numbers."""
     for bond in range(len(ends)):
@@ -68,7 +78,7 @@ def sweep(
 
 @njit
 def open_bonds(
-    words: Any, p: Any, q: float, limit: int, ends: Any, first: Any, sites: Any, bonds: Any
+    words: Array, p: Array, q: float, limit: int, ends: Any, first: Array, sites: Array, bonds: Array
 ) -> tuple[Any, int]:
     """A perfect draw of the open bonds, and how many sweeps into the past it began; -1 at the limit."""
     work = np.zeros((4, len(first)), np.int64)
@@ -85,7 +95,7 @@ def open_bonds(
 
 
 @njit
-def coloured(is_open: Any, colours: int, start: Any, ends: Any, sites: int) -> Any:
+def coloured(is_open: Any, colours: int, start: Array, ends: Any, sites: int) -> Any:
     """A colour for each cluster at random, the same for all its sites."""
     root = np.arange(sites)
     for bond in range(len(ends)):
@@ -110,7 +120,7 @@ def find(root: Any, site: int) -> Any:
 
 @njit
 def perfect_draws(
-    words: Any, p: Any, colours: int, limit: int, ends: Any, first: Any, sites: Any, bonds: Any
+    words: Array, p: Array, colours: int, limit: int, ends: Any, first: Array, sites: Array, bonds: Array
 ) -> tuple[Any, Any]:
     """For each row of keys and bond probabilities: the colours of all sites, and how far back the draw began."""
     count = len(first) - 1
@@ -124,7 +134,7 @@ def perfect_draws(
 
 
 @njit
-def swendsen_wang(words: Any, p: Any, colours: int, sweeps: int, x: Any, ends: Any) -> None:
+def swendsen_wang(words: Array, p: Array, colours: int, sweeps: int, x: Array, ends: Any) -> None:
     """Updates of Swendsen and Wang, in place: bonds between equal colours open at random, clusters take new colours."""
     is_open = np.zeros(len(ends), np.bool_)
     for i in range(len(words)):

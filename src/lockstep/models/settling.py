@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from lockstep.core.types import Array
+from lockstep.core.types import Array, Tree
 
 NOTHING = 1e-17  # a share of a sum that it would not notice
 
@@ -26,22 +26,22 @@ def settled(
     ``density`` is that at the guess; ``above(k)`` and ``below(k)`` are the densities at k + 1 and k - 1 over that at k.
     """
 
-    def add(carry: Any) -> Any:
+    def add(carry: Tree) -> Any:
         outcome, term, total = carry
         term = term * below(outcome)
         return outcome - 1, term, total + term
 
-    def is_summing(carry: Any) -> Array:
+    def is_summing(carry: Tree) -> Array:
         return jnp.any(is_doubtful & (carry[0] > 0) & (carry[1] > NOTHING * carry[2]))
 
     total = jax.lax.while_loop(is_summing, add, (guess, density, density))[2]
 
-    def directions(carry: Any) -> tuple[Array, Array]:
+    def directions(carry: Tree) -> tuple[Array, Array]:
         outcome, density, total = carry
         is_open = is_doubtful & (density > NOTHING * total)
         return is_open & (uniform >= total), is_open & (outcome > 0) & (uniform < total - density)
 
-    def step(carry: Any) -> Any:
+    def step(carry: Tree) -> Any:
         outcome, density, total = carry
         is_above, is_below = directions(carry)
         next_density = density * above(outcome)

@@ -7,12 +7,14 @@ its name, or a vector with one for each node.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from lockstep.core.arguments import flag, is_array, is_number
+from lockstep.core.types import Array
 from lockstep.models import families
 from lockstep.models.families import Term
 
@@ -59,37 +61,37 @@ def edges() -> Term:
     return Term("edges", families.EDGES)
 
 
-def nodecov(values: Any) -> Term:
+def nodecov(values: object) -> Term:
     """The sum over ties of the values of both nodes: a covariate's main effect."""
     return _covariate("nodecov", values, 1, 1)
 
 
-def nodeocov(values: Any) -> Term:
+def nodeocov(values: object) -> Term:
     """The sum over ties of the sender's value, in a directed graph."""
     return _covariate("nodeocov", values, 1, 0)
 
 
-def nodeicov(values: Any) -> Term:
+def nodeicov(values: object) -> Term:
     """The sum over ties of the receiver's value, in a directed graph."""
     return _covariate("nodeicov", values, 0, 1)
 
 
-def nodefactor(values: Any) -> Term:
+def nodefactor(values: object) -> Term:
     """For each category but the first: how often a node of it is at an end of a tie."""
     return _factor("nodefactor", values, 1, 1)
 
 
-def nodeofactor(values: Any) -> Term:
+def nodeofactor(values: object) -> Term:
     """For each category but the first: the number of ties that its nodes send, in a directed graph."""
     return _factor("nodeofactor", values, 1, 0)
 
 
-def nodeifactor(values: Any) -> Term:
+def nodeifactor(values: object) -> Term:
     """For each category but the first: the number of ties that its nodes receive, in a directed graph."""
     return _factor("nodeifactor", values, 0, 1)
 
 
-def nodematch(values: Any, by_category: bool = False) -> Term:
+def nodematch(values: object, by_category: bool = False) -> Term:
     """The number of ties between nodes of equal value (homophily); ``by_category``: one number for each category."""
     flag(by_category, "by_category of nodematch")
     name = _named("nodematch", values)
@@ -109,7 +111,7 @@ def nodematch(values: Any, by_category: bool = False) -> Term:
     return Term(name, families.MATCH, values=values, bind=bind)
 
 
-def absdiff(values: Any) -> Term:
+def absdiff(values: object) -> Term:
     """The sum over ties of the absolute difference of the two nodes' values."""
     name = _named("absdiff", values)
 
@@ -120,7 +122,7 @@ def absdiff(values: Any) -> Term:
     return Term(name, families.DIFFERENCE, values=values, bind=bind)
 
 
-def edgecov(matrix: Any, name: str | None = None) -> Term:
+def edgecov(matrix: Array, name: str | None = None) -> Term:
     """The sum over ties of the entries of a matrix (or a networkx graph: ties that are ties there too)."""
     name = "edgecov" if name is None else f"edgecov({name})"
     return Term(name, families.MATRIX, values=matrix, bind=lambda held: [Term(name, families.MATRIX, values=held)])
@@ -209,16 +211,16 @@ def gwdsp(decay: float) -> Term:
 
 
 # --- functions of degrees and shared partners -------------------------------------------------------------------------
-def _weighted(decay: float, count: Any) -> Any:
+def _weighted(decay: float, count: Array) -> Any:
     """``e^α (1 - (1 - e^{-α})^count)``: each further one counts for less."""
     return np.exp(decay) * (1 - (1 - np.exp(-decay)) ** count)
 
 
-def _equal(k: int, count: Any) -> Any:
+def _equal(k: int, count: Array) -> Any:
     return (count == k) * 1.0
 
 
-def _chosen(k: int, count: Any) -> Any:
+def _chosen(k: int, count: Array) -> Any:
     """The binomial coefficient of a count over k."""
     product = count * 1.0
     for i in range(1, k):
@@ -227,7 +229,7 @@ def _chosen(k: int, count: Any) -> Any:
 
 
 # --- values of nodes --------------------------------------------------------------------------------------------------
-def _covariate(term: str, values: Any, of_sender: int, of_receiver: int) -> Term:
+def _covariate(term: str, values: object, of_sender: int, of_receiver: int) -> Term:
     name = _named(term, values)
 
     def bind(held: Any) -> list[Term]:
@@ -237,7 +239,7 @@ def _covariate(term: str, values: Any, of_sender: int, of_receiver: int) -> Term
     return Term(name, families.SUM, values=values, bind=bind)
 
 
-def _factor(term: str, values: Any, of_sender: int, of_receiver: int) -> Term:
+def _factor(term: str, values: object, of_sender: int, of_receiver: int) -> Term:
     name = _named(term, values)
 
     def bind(held: Any) -> list[Term]:
@@ -253,7 +255,7 @@ def _factor(term: str, values: Any, of_sender: int, of_receiver: int) -> Term:
     return Term(name, families.SUM, values=values, bind=bind)
 
 
-def _named(term: str, values: Any) -> str:
+def _named(term: str, values: object) -> str:
     return f"{term}({values})" if isinstance(values, str) else term
 
 
@@ -269,7 +271,7 @@ def _numbers(held: np.ndarray, name: str) -> np.ndarray:
     return held.astype(float)
 
 
-def _of_degrees(term: str, family: int, function: Any, k: Any) -> Term:
+def _of_degrees(term: str, family: int, function: Callable[..., Any], k: Any) -> Term:
     least = 0 if function is _equal else 2
     if isinstance(k, bool) or not isinstance(k, (int, np.integer)) or k < least:
         hint = " (1-stars are edges)" if least == 2 else ""

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lockstep.core.types import Array, Position
 from lockstep.models.changes import change
 from lockstep.models.compiled import inlined, njit, stream, uniform
 from lockstep.models.ties import add, empty, is_full, is_tie, remove, widened
@@ -67,7 +68,7 @@ def is_allowed(graph: Any, i: int, j: int, rules: Any) -> Any:
 
 
 @njit
-def read(x: Any, rules: Any, ties: Any, place: Any) -> Any:
+def read(x: Array, rules: Any, ties: Any, place: Any) -> Any:
     """A matrix as a graph. The ties that are free to change are listed, and ``place`` knows where."""
     nodes, is_directed = len(x), rules.is_directed
     width: Any = np.int64(4)
@@ -99,7 +100,7 @@ def read(x: Any, rules: Any, ties: Any, place: Any) -> Any:
 
 
 @njit
-def write(graph: Any, x: Any) -> None:
+def write(graph: Any, x: Array) -> None:
     """A graph as a matrix."""
     for i in range(len(x)):
         for j in range(len(x)):
@@ -118,7 +119,7 @@ class Chain(NamedTuple):
 
 
 @njit
-def walk(at: Any, count: Any, step: Any, last: int, start: Any, theta: Any, rules: Any, terms: Any) -> Any:
+def walk(at: Array, count: Array, step: Any, last: int, start: Array, theta: Position, rules: Any, terms: Any) -> Any:
     """Proposals from number ``step`` to ``last``, or to the first that finds no room for its tie; which, and the ties.
 
     The arrays are the same throughout, so that compiled code need not count who refers to them.
@@ -161,7 +162,7 @@ def walk(at: Any, count: Any, step: Any, last: int, start: Any, theta: Any, rule
 
 
 @njit
-def toggle(words: Any, theta: Any, toggles: int, x: Any, rules: Any, terms: Any, totals: Any) -> None:
+def toggle(words: Array, theta: Position, toggles: int, x: Array, rules: Any, terms: Any, totals: Any) -> None:
     """Toggle the ties of each graph of ``x``, in place.
 
     ``totals[g, r]`` becomes what its statistics have changed by after (r + 1) ``toggles`` proposals.
@@ -186,7 +187,7 @@ def toggle(words: Any, theta: Any, toggles: int, x: Any, rules: Any, terms: Any,
 
 
 @njit
-def count_terms(x: Any, rules: Any, terms: Any, totals: Any) -> None:
+def count_terms(x: Array, rules: Any, terms: Any, totals: Any) -> None:
     """What the ties of each graph of ``x`` add to the statistics of the empty graph, one after the other."""
     added, nodes, is_directed = np.zeros(len(terms.codes)), x.shape[1], rules.is_directed
     for g in range(len(x)):
@@ -203,7 +204,7 @@ def count_terms(x: Any, rules: Any, terms: Any, totals: Any) -> None:
 
 
 @njit
-def change_table(x: Any, listed: Any, rules: Any, terms: Any, changes: Any) -> None:
+def change_table(x: Array, listed: Any, rules: Any, terms: Any, changes: Any) -> None:
     """What each of the listed pairs would add to the statistics of a graph, if it were a tie."""
     graph, _ = read(x, rules, np.empty((free_pairs(len(x), rules), 2), np.int32), np.empty(x.shape, np.int32))
     for n in range(len(listed)):

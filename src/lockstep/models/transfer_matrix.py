@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lockstep.core.types import Array
+from lockstep.core.types import Array, Position
 
 MOST_WIDTH = 16
 MOST_PERIODIC_WIDTH = 11
 
 
 @functools.partial(jax.jit, static_argnames="is_periodic")
-def log_normalizer(theta: Any, field: Array, is_periodic: bool) -> Array:
+def log_normalizer(theta: Position, field: Array, is_periodic: bool) -> Array:
     """``log Σ_x exp(θ S(x) + Σ_i h_i x_i)`` over all configurations, built up site by site along the longer side.
 
     ``field`` has the shape of the lattice.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 from lockstep.core.types import Shape
 from lockstep.parameters.numpyro_priors import of_numpyro
@@ -12,7 +11,7 @@ from lockstep.parameters.scipy_priors import of_scipy
 from lockstep.parameters.supports import Support, set_shape
 
 
-def prior_of(given: Any, name: str, shape: Shape | None) -> Prior:
+def prior_of(given: object, name: str, shape: Shape | None) -> Prior:
     """What a user gave for a parameter; ``shape`` is that of its named axes, if it has such."""
     if isinstance(given, Support):
         return Flat(given if shape is None else set_shape(given, _fitting(given, name, shape)))
@@ -26,7 +25,7 @@ def prior_of(given: Any, name: str, shape: Shape | None) -> Prior:
     )
 
 
-def is_prior(given: Any) -> bool:
+def is_prior(given: object) -> bool:
     """Whether this looks like what is given for a parameter: a support, or a law of SciPy or NumPyro."""
     return isinstance(given, Support) or hasattr(given, "rvs") or hasattr(given, "log_prob")
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from typing import Any
 
 import jax
 
 from lockstep.core.foreign import name_of
 from lockstep.core.parts import part, static
-from lockstep.core.types import Array
+from lockstep.core.types import Array, Tree
 from lockstep.estimators.sides import HostSide
 from lockstep.host.black_box import BlackBox, replaced, see_alike
 from lockstep.host.boxes import is_box
@@ -22,7 +23,7 @@ ONE = "theta"  # what stands for all names in a signature
 class Named:
     """A Python function that takes parameters by name, as one that takes a dict of them."""
 
-    def __init__(self, function: Any, names: tuple[str, ...]) -> None:
+    def __init__(self, function: Callable[..., Any], names: tuple[str, ...]) -> None:
         self.function, self.names = function, names
         parameters = list(inspect.signature(function).parameters.values())
         self.others = [p.name for p in parameters if p.name not in names]
@@ -64,10 +65,10 @@ class Keywords:
         return Named(self.function, self.names)(*arguments)
 
 
-def by_name(tree: Any, names: tuple[str, ...]) -> Any:
+def by_name(tree: Tree, names: tuple[str, ...]) -> Any:
     """A kernel or an estimator whose functions get a dict of values: those with the names as parameters get these."""
 
-    def is_function(node: Any) -> bool:
+    def is_function(node: object) -> bool:
         return isinstance(node, (Function, Scalar)) or is_box(node)
 
     def convert(node: Any) -> Any:
@@ -98,7 +99,7 @@ def _box(box: BlackBox, names: tuple[str, ...], name: str) -> BlackBox:
     return found
 
 
-def takes(function: Any, names: tuple[str, ...], name: str) -> bool:
+def takes(function: Callable[..., Any], names: tuple[str, ...], name: str) -> bool:
     """Whether a function takes parameters by these names; refused if it takes some of them only."""
     try:
         parameters = inspect.signature(function).parameters

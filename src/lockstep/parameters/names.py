@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from lockstep.core.kernel import Kernel
 from lockstep.core.parts import part, static
 from lockstep.core.shown import Shown
 from lockstep.core.types import Position
@@ -38,7 +39,7 @@ class Names(Shown):
         return {"kind": "names", "names": list(self.names)}
 
 
-def named(names: Any, kernel: Any) -> Names | None:
+def named(names: Any, kernel: Kernel) -> Names | None:
     """The names that a user gave the numbers of a position; None if there are none."""
     if names is None:
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax.numpy as jnp
@@ -77,7 +77,7 @@ class Parameters(Placement):
         self,
         /,
         *,
-        log_prior: Any = None,
+        log_prior: Callable[..., Any] | None = None,
         dims: Mapping[str, Any] | None = None,
         coords: Mapping[str, Any] | None = None,
         **priors: Any,
@@ -99,7 +99,7 @@ class Parameters(Placement):
         for name, value in fields.items():
             set_field(self, name, value)
 
-    def posterior(self, kernel: Any) -> Any:
+    def posterior(self, kernel: Kernel) -> Any:
         """The kernel of the posterior, from one for the likelihood; of an estimator, that of the posterior's ratio.
 
         Whatever ``kernel`` takes as ``log_prior`` or has in its ``log_density`` counts besides: give it the likelihood

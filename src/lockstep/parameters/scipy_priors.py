@@ -111,7 +111,7 @@ def drawn(key: Key, shape: Shape, draw: Callable[[np.random.Generator], Any]) ->
     return on_host(all_drawn, jax.ShapeDtypeStruct(shape, np.float64), jr.key_data(key))
 
 
-def of_scipy(given: Any, name: str, shape: Shape | None) -> Prior | None:
+def of_scipy(given: object, name: str, shape: Shape | None) -> Prior | None:
     """The prior of a frozen distribution of SciPy; None if it is none."""
     from scipy import stats
     from scipy.stats import _multivariate

@@ -48,7 +48,7 @@ class PriorOfPosition(Part):
 def kernel_of_posterior(placement: Placement, kernel: Any) -> Any:
     """The kernel with the prior around each of its ratios; what finds a mode first is put into the coordinates."""
 
-    def is_whole(node: Any) -> bool:
+    def is_whole(node: object) -> bool:
         return (isinstance(node, Kernel) and not node.kernels) or _is_unfitted(node)
 
     def convert(node: Any) -> Any:
@@ -74,7 +74,7 @@ def within(placement: Placement, estimator: Any) -> Estimator:
     return _moved(placement, estimator) if _is_unfitted(estimator) else Within(placement, estimator)
 
 
-def _is_unfitted(node: Any) -> bool:
+def _is_unfitted(node: object) -> bool:
     return isinstance(node, Part) and not node.is_fitted
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from lockstep.core.precision import double_precision
 from lockstep.core.trees import describe, is_concrete, is_key
-from lockstep.core.types import Array
+from lockstep.core.types import Array, Key, Position
 from lockstep.host.callback import on_host
 
 
@@ -37,14 +37,14 @@ def precision_of(*arguments: Any) -> Iterator[bool]:
         yield True
 
 
-def require_key(key: Any) -> None:
+def require_key(key: Key) -> None:
     """Refuse what is no random key, of the new kind or the old."""
     is_old = isinstance(key, (np.ndarray, jax.Array)) and np.shape(key)[-1:] == (2,) and key.dtype == np.uint32
     if is_concrete((key,)) and not is_key(key) and not is_old:
         raise TypeError(f"key is {key!r}; it must be a random key, such as jax.random.key(0)")
 
 
-def require_position(position: Any, name: str) -> None:
+def require_position(position: Position, name: str) -> None:
     """Refuse what is no position, or holds what is no number."""
     leaves = jax.tree.leaves(position)
     if any(is_key(leaf) for leaf in leaves) or not any(np.size(leaf) for leaf in leaves):
@@ -53,7 +53,7 @@ def require_position(position: Any, name: str) -> None:
         raise ValueError(f"{name} is {describe(position)}; give finite numbers")
 
 
-def require(is_met: Array, message: str, value: Any) -> Any:
+def require(is_met: Array, message: str, value: object) -> Any:
     """``value``; an error if a condition is not met, also within compiled programs."""
 
     def look(flags: Any) -> Any:

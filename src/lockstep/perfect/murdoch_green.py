@@ -9,9 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from lockstep.core.arguments import is_number, whole
+from lockstep.core.kernel import Kernel
 from lockstep.core.precision import canonical
 from lockstep.core.trees import is_concrete
-from lockstep.core.types import Array, Key, Position
+from lockstep.core.types import Array, Key, Position, Tree
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.perfect.draw import PerfectDraw, precision_of, require, require_key, require_position
 from lockstep.perfect.propp_wilson import noise_at
@@ -20,7 +21,7 @@ from lockstep.ratios import Carried
 TOLERANCE = 1e-9  # of the bound: a proposal that is the target gives ratios of 0 up to rounding
 
 
-def murdoch_green(key: Key, kernel: Any, worst: Position, log_bound: Any = 0.0, limit: int = 2**16) -> PerfectDraw:
+def murdoch_green(key: Key, kernel: Kernel, worst: Position, log_bound: Any = 0.0, limit: int = 2**16) -> PerfectDraw:
     """An exact draw from the target of an independence sampler whose weights π/q are bounded.
 
     A candidate that is accepted from where π/q is largest is accepted from everywhere: there all paths meet. Going back
@@ -105,19 +106,19 @@ def _draw(key: Key, kernel: Any, worst: Position, log_bound: Array, limit: Array
         is_bounded = ~(log_weight > log_bound + TOLERANCE)
         return candidate, noise.accept <= log_weight - log_bound, is_bounded
 
-    def look(carry: Any) -> Any:
+    def look(carry: Tree) -> Any:
         t = carry[0] + 1
         candidate, is_certain, is_bounded = from_worst(t)
         return t, candidate, is_certain, carry[3] & is_bounded
 
-    def is_searching(carry: Any) -> Array:
+    def is_searching(carry: Tree) -> Array:
         return ~carry[2] & carry[3] & (carry[0] < limit)
 
     first = look((jnp.array(0, np.int32), worst, jnp.array(False), jnp.array(True)))
     t, candidate, is_met, is_bounded = jax.lax.while_loop(is_searching, look, first)
 
     # FORWARD from the meeting at -t, through the steps -t+1, ..., -1.
-    def forward(i: Array, state: Any) -> Any:
+    def forward(i: Array, state: Tree) -> Any:
         return kernel.move(state, noise_at(key, kernel, worst, t - i))[0]
 
     state = jax.lax.fori_loop(1, t, forward, kernel.init(candidate))

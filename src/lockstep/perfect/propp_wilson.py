@@ -17,12 +17,12 @@ from lockstep.core.declared import Part
 from lockstep.core.kernel import Kernel
 from lockstep.core.precision import canonical
 from lockstep.core.trees import is_alike, is_concrete
-from lockstep.core.types import Array, Key, Position
+from lockstep.core.types import Array, Key, Position, Tree
 from lockstep.perfect.draw import PerfectDraw, precision_of, require, require_key, require_position
 
 
 def propp_wilson(
-    key: Key, kernel: Any, bottom: Position, top: Position, limit: int = 2**16, is_below: Any = None
+    key: Key, kernel: Kernel, bottom: Position, top: Position, limit: int = 2**16, is_below: Any = None
 ) -> PerfectDraw:
     """An exact draw from the stationary law of a monotone kernel, by coupling from the past.
 
@@ -130,10 +130,10 @@ def below(first: Position, second: Position) -> Array:
 
 
 @functools.partial(jax.jit, static_argnames="order")
-def _coupled(key: Key, kernel: Any, ends: tuple[Position, Position], limit: Array, order: Any) -> Any:
+def _coupled(key: Key, kernel: Kernel, ends: tuple[Position, Position], limit: Array, order: Any) -> Any:
     states = tuple(kernel.init(end) for end in ends)
 
-    def step(t: Array, carry: Any) -> Any:
+    def step(t: Array, carry: Tree) -> Any:
         """The step at time -t of both paths."""
         states, is_ordered = carry
         noise = noise_at(key, kernel, ends[0], t)
@@ -147,7 +147,7 @@ def _coupled(key: Key, kernel: Any, ends: tuple[Position, Position], limit: Arra
         )
         return length, low.position, _is_equal(low.position, high.position), is_ordered
 
-    def is_open(carry: Any) -> Array:
+    def is_open(carry: Tree) -> Array:
         length, _, is_met, is_ordered = carry
         return ~is_met & is_ordered & (2 * length <= limit)
 
@@ -157,7 +157,7 @@ def _coupled(key: Key, kernel: Any, ends: tuple[Position, Position], limit: Arra
     return value, length, is_met | ~is_ordered, is_ordered
 
 
-def noise_at(key: Key, kernel: Any, position: Position, t: Array) -> Any:
+def noise_at(key: Key, kernel: Kernel, position: Position, t: Array) -> Any:
     """The noise of the step at time -t: a function of the key and of t alone, so that it can be had again."""
     return kernel.noise(random.fold_in(key, t), position)
 

@@ -11,7 +11,7 @@ from lockstep.core.arguments import shapes
 from lockstep.core.parts import part, set_field, static
 from lockstep.core.proposal import Proposal
 from lockstep.core.trees import is_named
-from lockstep.core.types import Array, Key, Position, Shape
+from lockstep.core.types import Array, Key, Position, Shape, Tree
 
 
 @part
@@ -39,7 +39,7 @@ class Component(Proposal):
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
         return self.proposal.noise(key, self._get(position), shape)
 
-    def __call__(self, noise: Any, position: Position) -> tuple[Position, Array]:
+    def __call__(self, noise: Tree, position: Position) -> tuple[Position, Array]:
         component, log_proposal_ratio = self.proposal(noise, self._get(position))
         return self._set(position, component), log_proposal_ratio
 
@@ -55,7 +55,7 @@ class Component(Proposal):
             return None
 
         def coupled(
-            noise: Any, meet: Array, position: Position, candidate: Position, other: Position
+            noise: Tree, meet: Array, position: Position, candidate: Position, other: Position
         ) -> tuple[Position, Array]:
             here, there, shared = self._get(position), self._get(other), self._get(candidate)
             component, log_proposal_ratio = inner(noise, meet, here, shared, there)

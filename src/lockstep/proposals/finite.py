@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 import jax.scipy.linalg
@@ -84,7 +82,7 @@ class Finite(Proposal):
 ROUNDING = 1e-12
 
 
-def _stochastic(matrix: Any) -> Array:
+def _stochastic(matrix: Array) -> Array:
     matrix = numbers_like(matrix, "matrix of Finite")
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise ValueError(f"matrix of Finite has shape {matrix.shape}; it must be square, a row for each state")

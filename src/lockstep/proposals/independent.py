@@ -14,7 +14,7 @@ from lockstep.core.flat import flatten, require_floating, size, unflatten
 from lockstep.core.parts import part, set_field, static
 from lockstep.core.proposal import Proposal
 from lockstep.core.trees import is_alike, is_concrete, is_floating, namespace, vectorize
-from lockstep.core.types import Array, Key, Position, Shape
+from lockstep.core.types import Array, Key, Position, Shape, Tree
 from lockstep.host.draws import require_random
 from lockstep.host.functions import Function, Scalar
 from lockstep.proposals.layout import laid_out, require_layout, require_order
@@ -132,7 +132,7 @@ def _require_below(low: Array, high: Array) -> None:
         )
 
 
-def require_fit(mean: Any, scale: Any, position: Position, name: str, order: str | None) -> tuple[Array, Array]:
+def require_fit(mean: Array, scale: Array, position: Position, name: str, order: str | None) -> tuple[Array, Array]:
     """Mean and scale for the flat vector of a position; positions that are not floating-point are refused."""
     require_floating(position, name)
     return (
@@ -183,6 +183,6 @@ class Independent(Proposal):
         return noise.position, self.log_density(position) - noise.log_density
 
 
-def _kind(tree: Any) -> str:
+def _kind(tree: Tree) -> str:
     dtypes = sorted({str(jnp.result_type(leaf)) for leaf in jax.tree.leaves(tree)})
     return f"{shapes(tree)} and dtype {', '.join(dtypes)}"

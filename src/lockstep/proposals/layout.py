@@ -13,7 +13,7 @@ import numpy as np
 from lockstep.core.arguments import shapes
 from lockstep.core.flat import require_size, size
 from lockstep.core.trees import key_of
-from lockstep.core.types import Array, Position, Shape
+from lockstep.core.types import Array, Position, Shape, Tree
 
 LEAVES = "leaves"
 
@@ -21,12 +21,12 @@ LEAVES = "leaves"
 Check = Callable[[Any, str], Array]
 
 
-def by_name(value: Any, name: str, whole: Check, entry: Check) -> Any:
+def by_name(value: object, name: str, whole: Check, entry: Check) -> Any:
     """Hyperparameters checked as a whole; if they come in dicts, with their names kept and each entry checked."""
     return _entries(value, name, entry) if _has_names(value) and value else whole(value, name)
 
 
-def _entries(value: Any, name: str, entry: Check) -> Any:
+def _entries(value: object, name: str, entry: Check) -> Any:
     if isinstance(value, dict) and value:
         return {key: _entries(inner, f"{name}[{key!r}]", entry) for key, inner in value.items()}
     if isinstance(value, (list, tuple)) and _has_names(value):
@@ -43,7 +43,7 @@ def require_order(order: Any, name: str) -> None:
         )
 
 
-def laid_out(value: Any, position: Position) -> Array:
+def laid_out(value: object, position: Position) -> Array:
     """Hyperparameters that fit (`require_layout`) for the flat vector of a position: a number, a vector or a matrix."""
     if not isinstance(value, (dict, tuple)):
         return value
@@ -74,7 +74,7 @@ def require_layout(
     return value
 
 
-def _has_names(tree: Any) -> bool:
+def _has_names(tree: Tree) -> bool:
     """Whether there is a dict in a tree."""
     found = jax.tree.leaves(tree, is_leaf=lambda node: isinstance(node, dict))
     return any(isinstance(node, dict) for node in found)
@@ -95,7 +95,7 @@ def _given(value: Any, children: dict[Any, Position]) -> dict[Any, Any]:
     return dict(zip([*children, *range(len(children), len(value))], value, strict=False))
 
 
-def _pieces(value: Any, position: Position) -> list[tuple[Array, Shape]]:
+def _pieces(value: object, position: Position) -> list[tuple[Array, Shape]]:
     """The hyperparameters of each leaf of a position (or of a part with places only), and its shape."""
     children = _children(position)
     if isinstance(value, (dict, tuple)) and children is not None:

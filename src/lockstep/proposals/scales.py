@@ -15,37 +15,37 @@ from lockstep.core import random
 from lockstep.core.arguments import real_numbers
 from lockstep.core.flat import flatten
 from lockstep.core.trees import is_concrete
-from lockstep.core.types import Array, Key, Shape
+from lockstep.core.types import Array, Key, Position, Shape
 from lockstep.proposals.layout import by_name
 
 
-def numbers_like(value: Any, name: str) -> Array:
+def numbers_like(value: object, name: str) -> Array:
     """Hyperparameters as a float array, flat if they come with the structure of a position that has no names."""
     is_array = jax.tree_util.all_leaves([value]) or isinstance(value, (list, tuple))
     return real_numbers(value if is_array or not jax.tree.leaves(value) else flatten(value, np), name)
 
 
-def vector_of(value: Any, name: str) -> Any:
+def vector_of(value: object, name: str) -> Any:
     """A number, or one for each component, by name if they come in a dict.
 
     An array of the position's shape is flattened like the position.
     """
 
-    def checked(value: Any, name: str) -> Array:
+    def checked(value: object, name: str) -> Array:
         numbers = numbers_like(value, name)
         return numbers.reshape(-1) if np.ndim(numbers) > 1 else numbers
 
     return by_name(value, name, checked, numbers_like) if is_concrete(value) else value
 
 
-def scale_of(value: Any, name: str, is_matrix_allowed: bool = True) -> Any:
+def scale_of(value: object, name: str, is_matrix_allowed: bool = True) -> Any:
     """A positive number, a vector of them (by name in a dict), or a lower triangular factor of a covariance matrix."""
     if not is_concrete(value):
         return value
     return by_name(value, name, partial(_scale, is_matrix_allowed), positive_numbers)
 
 
-def positive_numbers(value: Any, name: str) -> Array:
+def positive_numbers(value: object, name: str) -> Array:
     """A positive number, or an array of them."""
     numbers = numbers_like(value, name)
     if not np.all(numbers > 0):
@@ -53,7 +53,7 @@ def positive_numbers(value: Any, name: str) -> Array:
     return numbers
 
 
-def _scale(is_matrix_allowed: bool, value: Any, name: str) -> Array:
+def _scale(is_matrix_allowed: bool, value: object, name: str) -> Array:
     scale = numbers_like(value, name)
     if scale.ndim == 2 and is_matrix_allowed:
         if scale.shape[0] != scale.shape[1] or not np.array_equal(scale, np.tril(scale)):
@@ -102,7 +102,7 @@ def unstretch(scale: Array, vector: Array) -> Array:
     return jax.scipy.linalg.solve_triangular(scale, jnp.eye(len(scale), dtype=vector.dtype), lower=True) @ vector
 
 
-def normal_fit(positions: Any) -> tuple[Array, Array | None]:
+def normal_fit(positions: Position) -> tuple[Array, Array | None]:
     """Mean and covariance factor of positions with leading axes (chains, draws); no factor if they lie in a plane."""
     leaves = jax.tree.leaves(positions)
     count = leaves[0].shape[0] * leaves[0].shape[1]
@@ -120,7 +120,7 @@ def normal_fit(positions: Any) -> tuple[Array, Array | None]:
     return vectors.mean(axis=0), np.linalg.cholesky(covariance)
 
 
-def first_of(positions: Any) -> Any:
+def first_of(positions: Position) -> Any:
     """One of positions with leading axes (chains, draws)."""
     return jax.tree.map(lambda leaf: leaf[0, 0], positions)
 

@@ -13,7 +13,7 @@ from lockstep.core import random
 from lockstep.core.parts import part, static
 from lockstep.core.randomization import Involution, Randomization
 from lockstep.core.trees import choose, namespace
-from lockstep.core.types import Array, Key, Position, Shape
+from lockstep.core.types import Array, Key, Position, Shape, Tree
 from lockstep.host.draws import draw_each
 from lockstep.ratios.randomizations import AuxiliaryData, simulated, within
 
@@ -61,7 +61,7 @@ class AveragedData(Randomization):
         single = self.single
         candidate = within(single.log_prior, position, candidate)
 
-        def one(noise: Any, is_first: Array) -> Any:
+        def one(noise: Tree, is_first: Array) -> Any:
             return simulated(single.simulate, (noise, choose(is_all | is_first, candidate, position)), single.data)
 
         return DataSets(is_all, over_sets(one, self.count, is_all, noises, np.arange(self.count) == 0))
@@ -69,7 +69,7 @@ class AveragedData(Randomization):
     def log_weight(self, x: DataSets, position: Position, candidate: Position) -> Array:
         there, back = choose(x.is_all, position, candidate), choose(x.is_all, candidate, position)
 
-        def one(data: Any) -> Array:
+        def one(data: Tree) -> Array:
             return self.single.log_weight(data, there, back)
 
         value = log_average(over_sets(one, self.count, x.is_all, x.values))

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from lockstep.core.trees import describe, one_of
-from lockstep.core.types import Array, Position
+from lockstep.core.types import Array, Position, Tree
 from lockstep.core.warnings import warn
 
 MOST_ROWS = 4096  # that are looked at before a run
@@ -28,14 +28,14 @@ def is_usable(size: Array, rate: Array) -> Array:
     return (size >= 0) & (rate <= MOST_ARRIVALS)
 
 
-def is_broken(minibatch: Any, index: Array, size: Array, position: Position, candidate: Position) -> Array:
+def is_broken(minibatch: Tree, index: Array, size: Array, position: Position, candidate: Position) -> Array:
     """Whether a row changes by more than its bound from one position to another, whose distance is ``size``."""
     change, slack = _change(minibatch, index, position, candidate)
     # Where the change is no number, neither is the ratio, which is counted on its own.
     return jnp.abs(change) > minibatch.coefficients[index] * size * (1 + SLACK) + slack
 
 
-def watched_row(minibatch: Any, process: Any) -> Array:
+def watched_row(minibatch: Tree, process: Any) -> Array:
     """A row for each update that is looked at whatever its bound; any uniform number may choose it."""
     size = minibatch.estimator.rows.size
     return jnp.clip((process.first.keeps[0] * size).astype(np.int32), 0, size - 1)
@@ -46,7 +46,7 @@ def is_asymmetric(there: Array, back: Array) -> Array:
     return ~(jnp.abs(there - back) <= SLACK * jnp.maximum(jnp.abs(there), jnp.abs(back)))
 
 
-def require_bound(minibatch: Any, position: Position, candidates: Position, is_two_way: bool) -> None:
+def require_bound(minibatch: Tree, position: Position, candidates: Position, is_two_way: bool) -> None:
     """Refuse a bound that does not hold between a position and some candidates (a leading axis)."""
     there = jax.vmap(minibatch.distance, in_axes=(None, 0))(position, candidates)
     back = jax.vmap(minibatch.distance, in_axes=(0, None))(candidates, position)
@@ -103,7 +103,7 @@ def require_few_rows(rates: Any, size: int, which: str) -> None:
     warn(f"bound: {told}")
 
 
-def _change(minibatch: Any, index: Array, position: Position, candidate: Position) -> tuple[Array, Array]:
+def _change(minibatch: Tree, index: Array, position: Position, candidate: Position) -> tuple[Array, Array]:
     """By how much the remainder of a row changes, and how much of that may be rounding."""
     estimator = minibatch.estimator
     row = jax.tree.map(lambda leaf: leaf[0], estimator.rows.take(index[None]))

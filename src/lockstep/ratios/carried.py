@@ -15,9 +15,10 @@ from lockstep.core.arguments import is_number
 from lockstep.core.evaluation import Evaluation
 from lockstep.core.flat import flatten, unflatten
 from lockstep.core.parts import part, set_field
+from lockstep.core.proposal import Proposal
 from lockstep.core.ratio import Decision, Probed, Ratio, is_no_ratio, surely_below
 from lockstep.core.trees import choose, is_concrete, is_floating, namespace
-from lockstep.core.types import Array, Key, Memory, Position, Shape
+from lockstep.core.types import Array, Key, Memory, Position, Shape, Tree
 from lockstep.host.draws import draw_each
 from lockstep.host.functions import Function, Scalar, shown_by, wrapped
 from lockstep.proposals.reflection import reflected
@@ -57,7 +58,7 @@ class Exactly(Evaluation):
 
     noise = Silence.noise
 
-    def __call__(self, noise: Any, position: Position) -> Array:
+    def __call__(self, noise: Tree, position: Position) -> Array:
         return self.log_density(position)
 
 
@@ -93,7 +94,7 @@ class Noisily(Evaluation):
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
         return draw_each(self.draw, key, shape)
 
-    def __call__(self, noise: Any, position: Position) -> Array:
+    def __call__(self, noise: Tree, position: Position) -> Array:
         return self.log_estimate(noise, position)
 
 
@@ -153,7 +154,7 @@ class Carried(Ratio):
     def when_violated(self) -> str:
         return self.evaluate.when_violated
 
-    def require_start(self, key: Key, proposal: Any, position: Position) -> None:
+    def require_start(self, key: Key, proposal: Proposal, position: Position) -> None:
         if self.evaluate.can_be_violated:
             self.evaluate.require_start(some_candidates(key, proposal, position))
 
@@ -198,10 +199,10 @@ class Carried(Ratio):
                 raise TypeError(f"correlation: draw made noise of dtype {jnp.result_type(leaf)}; {_NORMAL_DRAW}")
         return noise
 
-    def init(self, noise: Any, position: Position) -> Memory:
+    def init(self, noise: Tree, position: Position) -> Memory:
         return self._remembered(noise if self.correlation is None else self.evaluate.opened(noise), position)
 
-    def _remembered(self, noise: Any, position: Position) -> Memory:
+    def _remembered(self, noise: Tree, position: Position) -> Memory:
         found = self.evaluate(noise, position)
         value, path = found if self.evaluate.has_path else (found, ())
         if self.correlation is not None:
@@ -221,7 +222,7 @@ class Carried(Ratio):
     def meeting_noise(self, key: Key, shape: Shape = ()) -> Any:
         return () if self.correlation is None else -random.exponential(key, shape)
 
-    def coupled_noise(self, noise: Any, meet: Any, memory: Memory, other: Memory) -> tuple[Any, Array]:
+    def coupled_noise(self, noise: Tree, meet: Tree, memory: Memory, other: Memory) -> tuple[Any, Array]:
         """A normal noise of the second chain that leads to the first's u' as often as the laws of the two overlap.
 
         u moves as by a Crank–Nicolson walk: from u and v both arrive at ρ u + √(1-ρ²) ε, or ε is reflected across the
@@ -241,7 +242,7 @@ class Carried(Ratio):
         return (1 - self.correlation**2) ** 0.5  # type: ignore[operator]
 
     def __call__(
-        self, noise: Any, position: Position, memory: Memory, candidate: Position, log_proposal_ratio: Array
+        self, noise: Tree, position: Position, memory: Memory, candidate: Position, log_proposal_ratio: Array
     ) -> Decision:
         if self.correlation is None and not self.evaluate.has_path:
             value = self.evaluate(noise, candidate)
@@ -264,7 +265,7 @@ class Carried(Ratio):
     def can_stop(self) -> bool:
         return self.evaluate.can_stop
 
-    def probe(self, noise: Any, position: Position, candidates: Position) -> Iterator[Probed]:
+    def probe(self, noise: Tree, position: Position, candidates: Position) -> Iterator[Probed]:
         values = self.evaluate.probed(noise, candidates)
         if values is None:
             return

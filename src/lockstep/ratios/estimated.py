@@ -17,7 +17,7 @@ from lockstep.core.parts import part, set_field
 from lockstep.core.precision import canonical, double_precision
 from lockstep.core.ratio import Decision, Probed, Ratio, is_no_ratio, surely_below
 from lockstep.core.rule import Rule
-from lockstep.core.types import Array, Key, Memory, Position, Shape
+from lockstep.core.types import Array, Key, Memory, Position, Shape, Tree
 from lockstep.estimators.samples import as_estimator
 from lockstep.host.boxes import called_back
 from lockstep.host.callback import raised_here
@@ -95,11 +95,11 @@ class Estimated(Ratio):
     def noise_source(self) -> Any:
         return self.estimator
 
-    def init(self, noise: Any, position: Position) -> Memory:
+    def init(self, noise: Tree, position: Position) -> Memory:
         return ()
 
     def __call__(
-        self, noise: Any, position: Position, memory: Memory, candidate: Position, log_proposal_ratio: Array
+        self, noise: Tree, position: Position, memory: Memory, candidate: Position, log_proposal_ratio: Array
     ) -> Decision:
         if self.rule.reads_value_alone:
             return Decision(log_proposal_ratio + self.estimator.value(noise, position, candidate), ())
@@ -110,7 +110,7 @@ class Estimated(Ratio):
         is_sample = self.estimator.is_sample and self.rule.reads_value_alone
         return surely_below(accept, -log_proposal_ratio) if is_sample else -np.inf
 
-    def probe(self, noise: Any, position: Position, candidates: Position) -> Iterator[Probed]:
+    def probe(self, noise: Tree, position: Position, candidates: Position) -> Iterator[Probed]:
         estimates = jax.vmap(self.estimator, in_axes=(0, None, 0))(noise, position, candidates)
         yield Probed("estimator returned value", estimates.value, is_no_ratio, "it must be a number or minus infinity")
         if self.rule.needs_variance:
@@ -120,7 +120,7 @@ class Estimated(Ratio):
 
 
 @jax.jit
-def _variances(estimator: Any, places: Position, keys: Key) -> Array:
+def _variances(estimator: Estimator, places: Position, keys: Key) -> Array:
     def one(place_and_key: tuple[Position, Key]) -> Array:
         place, key = place_and_key
         return jnp.asarray(estimator(estimator.noise(key, place), place, place).variance, float)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -12,7 +13,7 @@ from lockstep.core import random
 from lockstep.core.parts import part, static
 from lockstep.core.randomization import Involution, Randomization
 from lockstep.core.trees import is_floating
-from lockstep.core.types import Array, Key, Position, Shape
+from lockstep.core.types import Array, Key, Position, Shape, Tree
 from lockstep.host.draws import draw_each
 from lockstep.host.functions import Function, Scalar, simulation
 from lockstep.ratios.randomizations import simulated, within
@@ -39,15 +40,15 @@ class InnerChain(Randomization):
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
         return draw_each(self.draw, key, (*shape, self.inner))
 
-    def sample(self, noise: Any, position: Position, candidate: Position) -> Any:
+    def sample(self, noise: Tree, position: Position, candidate: Position) -> Any:
         parameter = within(self.log_prior, position, candidate)
 
-        def transition(x: Any, noise: Any) -> tuple[Any, None]:
+        def transition(x: Array, noise: Tree) -> tuple[Any, None]:
             return simulated(self.simulate, (noise, parameter, x), self.data), None
 
         return jax.lax.scan(transition, as_simulated(transition, self.data, noise), noise)[0]
 
-    def log_weight(self, x: Any, position: Position, candidate: Position) -> Array:
+    def log_weight(self, x: Array, position: Position, candidate: Position) -> Array:
         return self.log_likelihood(position, x) - self.log_likelihood(candidate, x)
 
 
@@ -55,7 +56,7 @@ class InnerChain(Randomization):
 class Reversal(Involution):
     """The path of a bridge, walked the other way."""
 
-    def __call__(self, x: Any, position: Position, candidate: Position) -> tuple[Any, Array]:
+    def __call__(self, x: Array, position: Position, candidate: Position) -> tuple[Any, Array]:
         return jax.tree.map(lambda leaf: jnp.flip(leaf, axis=0), x), 0.0
 
 
@@ -89,12 +90,12 @@ class Bridge(Randomization):
         key_first, key_path = random.split(key)
         return draw_each(self.draw, key_first, shape), draw_each(None, key_path, (*shape, self.bridges))
 
-    def sample(self, noise: Any, position: Position, candidate: Position) -> Any:
+    def sample(self, noise: Tree, position: Position, candidate: Position) -> Any:
         candidate = within(self.log_prior, position, candidate)
         first = simulated(self.simulate, (noise[0], candidate), self.data)
         along = line(candidate, position, self.bridges)
 
-        def transition(x: Any, step: Any) -> tuple[Any, Any]:
+        def transition(x: Array, step: Any) -> tuple[Any, Any]:
             x = simulated(self.transition, (step[0], step[1], x), self.data)
             return x, x
 
@@ -103,7 +104,7 @@ class Bridge(Randomization):
         _, path = jax.lax.scan(transition, start, (noise[1], between))
         return jax.tree.map(lambda one, rest: jnp.concatenate([one[None], rest]), start, path)
 
-    def log_weight(self, x: Any, position: Position, candidate: Position) -> Array:
+    def log_weight(self, x: Array, position: Position, candidate: Position) -> Array:
         along = line(candidate, position, self.bridges)
         here, there = (jax.tree.map(lambda leaf, s=s: leaf[s], along) for s in (slice(0, -1), slice(1, None)))
         return jnp.sum(jax.vmap(lambda a, b, x: self.log_likelihood(b, x) - self.log_likelihood(a, x))(here, there, x))
@@ -124,7 +125,7 @@ def line(start: Position, end: Position, between: int) -> Position:
     return jax.tree.map(interpolated, start, end)
 
 
-def as_simulated(transition: Any, x: Any, steps: Any) -> Any:
+def as_simulated(transition: Callable[..., Any], x: Array, steps: Any) -> Any:
     """A data set in the dtypes that a simulator returns."""
     like = jax.eval_shape(lambda x, steps: transition(x, jax.tree.map(lambda leaf: leaf[0], steps))[0], x, steps)
     return jax.tree.map(lambda leaf, new: jnp.asarray(leaf, new.dtype), x, like)

@@ -5,6 +5,7 @@ The two directions of a move share one involution: f(·; θ, θ') must undo f(·
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -31,7 +32,7 @@ class Identity(Involution):
     computes_on_numpy = True
     is_proven = True  # by algebra: that it undoes itself is looked at when a run starts, and not at every update
 
-    def __call__(self, x: Any, position: Position, candidate: Position) -> tuple[Any, Array]:
+    def __call__(self, x: Array, position: Position, candidate: Position) -> tuple[Any, Array]:
         return x, 0.0
 
 
@@ -48,7 +49,7 @@ class Reflection(Involution):
         if is_concrete(self.total):
             real_numbers(self.total, "total of Reflection")
 
-    def __call__(self, x: Any, position: Position, candidate: Position) -> tuple[Any, Array]:
+    def __call__(self, x: Array, position: Position, candidate: Position) -> tuple[Any, Array]:
         return self.total - x, 0.0
 
 
@@ -73,7 +74,7 @@ class Mobius(Involution):
                 f"them"
             )
 
-    def __call__(self, x: Any, position: Position, candidate: Position) -> tuple[Any, Array]:
+    def __call__(self, x: Array, position: Position, candidate: Position) -> tuple[Any, Array]:
         denominator = self.c * x - self.a
         slope = (self.a**2 + self.b * self.c) / denominator**2
         array_module = namespace(slope)
@@ -94,8 +95,8 @@ class Transform(Involution):
         set_field(self, "function", wrapped(Function, self.function, "involution"))
         set_field(self, "is_of_x_alone", arity(self.function.function) == 1)
 
-    def __call__(self, x: Any, position: Position, candidate: Position) -> tuple[Any, Array]:
-        def image(x: Any) -> Any:
+    def __call__(self, x: Array, position: Position, candidate: Position) -> tuple[Any, Array]:
+        def image(x: Array) -> Any:
             return self.function(x) if self.is_of_x_alone else self.function(x, position, candidate)
 
         result = image(x)
@@ -109,13 +110,13 @@ class Transform(Involution):
         )
 
 
-def _is_like(image: Any, x: Any) -> bool:
+def _is_like(image: Any, x: Array) -> bool:
     return is_alike(image, x) and all(
         np.shape(a) == np.shape(b) for a, b in zip(jax.tree.leaves(image), jax.tree.leaves(x), strict=True)
     )
 
 
-def log_abs_jacobian(function: Any, x: Any) -> Array:
+def log_abs_jacobian(function: Callable[..., Any], x: Array) -> Array:
     """``log |det f'(x)|`` by automatic differentiation; 0 for a discrete x."""
     floating = [is_floating(leaf) for leaf in jax.tree.leaves(x)]
     if not any(floating):
@@ -127,7 +128,7 @@ def log_abs_jacobian(function: Any, x: Any) -> Array:
     return jnp.linalg.slogdet(jacobian)[1]
 
 
-def is_undone(involution: Involution, x: Any, position: Position, candidate: Position) -> Array:
+def is_undone(involution: Involution, x: Array, position: Position, candidate: Position) -> Array:
     """Whether f(f(x)) = x and the two log Jacobians cancel, up to rounding; an infinite f(x) is not judged."""
     image, log_jacobian = involution(x, position, candidate)
     back, log_jacobian_back = involution(image, candidate, position)
@@ -146,14 +147,14 @@ def _rounding(number: Any) -> float:
     return float(np.finfo(number.dtype).eps) ** 0.4
 
 
-def require_involution(involution: Involution, x: Any, position: Position, candidates: Position) -> None:
+def require_involution(involution: Involution, x: Array, position: Position, candidates: Position) -> None:
     """Refuse what does not undo itself, or has another Jacobian than autodiff finds, at some x for as many candidates.
 
     The Jacobian of an x that is discrete, or of a black box, must be believed.
     """
     is_smooth = all(map(is_floating, jax.tree.leaves(x))) and not boxes(involution)
 
-    def of_one(x: Any, candidate: Position) -> tuple[Any, Array, Array]:
+    def of_one(x: Array, candidate: Position) -> tuple[Any, Array, Array]:
         image, stated = involution(x, position, candidate)
         back, _ = involution(image, candidate, position)
         found = log_abs_jacobian(lambda x: involution(x, position, candidate)[0], x) if is_smooth else stated

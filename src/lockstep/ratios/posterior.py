@@ -16,7 +16,7 @@ from lockstep.core.ratio import Decision, Probed, Ratio, is_no_ratio
 from lockstep.core.rule import Rule
 from lockstep.core.shown import Placement
 from lockstep.core.trees import FLAG, choose
-from lockstep.core.types import Array, Key, Memory, Position, Shape
+from lockstep.core.types import Array, Key, Memory, Position, Shape, Tree
 from lockstep.estimators.within import Within
 
 
@@ -45,14 +45,14 @@ class Posterior(Ratio):
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
         return self.inner.noise(key, self.placement.values(position), shape)
 
-    def init(self, noise: Any, position: Position) -> Memory:
+    def init(self, noise: Tree, position: Position) -> Memory:
         values, log_prior = self.placement.evaluate(position)
         if isinstance(log_prior, float) and log_prior == -np.inf:  # interpreted
             raise ValueError(f"the prior is 0 at the initial position {values}; start where it is not")
         return Placed(log_prior, self.inner.init(noise, values))
 
     def __call__(
-        self, noise: Any, position: Position, memory: Memory, candidate: Position, log_proposal_ratio: Array
+        self, noise: Tree, position: Position, memory: Memory, candidate: Position, log_proposal_ratio: Array
     ) -> Decision:
         # PRIOR first: what it forbids needs no likelihood.
         there, log_prior = self.placement.evaluate(candidate)
@@ -69,10 +69,10 @@ class Posterior(Ratio):
             found.is_violated & ~is_outside,
         )
 
-    def require_start(self, key: Key, proposal: Any, position: Position) -> None:
+    def require_start(self, key: Key, proposal: Proposal, position: Position) -> None:
         self.inner.require_start(key, _FromHere(proposal, self.placement, position), self.placement.values(position))
 
-    def probe(self, noise: Any, position: Position, candidates: Position) -> Iterator[Probed]:
+    def probe(self, noise: Tree, position: Position, candidates: Position) -> Iterator[Probed]:
         values, log_priors = jax.vmap(self.placement.evaluate)(candidates)
         yield Probed("the log prior is", log_priors, is_no_ratio, "it must be a number or minus infinity")
         here = self.placement.values(position)
@@ -91,7 +91,7 @@ class Posterior(Ratio):
     def meeting_noise(self, key: Key, shape: Shape = ()) -> Any:
         return self.inner.meeting_noise(key, shape)
 
-    def coupled_noise(self, noise: Any, meet: Any, memory: Memory, other: Memory) -> tuple[Any, Array]:
+    def coupled_noise(self, noise: Tree, meet: Tree, memory: Memory, other: Memory) -> tuple[Any, Array]:
         return self.inner.coupled_noise(noise, meet, memory.memory, other.memory)
 
     @property
@@ -132,6 +132,6 @@ class _FromHere(Proposal):
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
         return self.proposal.noise(key, self.position, shape)
 
-    def __call__(self, noise: Any, position: Position) -> tuple[Position, Array]:
+    def __call__(self, noise: Tree, position: Position) -> tuple[Position, Array]:
         candidate, log_proposal_ratio = self.proposal(noise, self.position)
         return self.placement.values(candidate), log_proposal_ratio

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -13,7 +14,7 @@ from lockstep.core.arguments import is_array, shapes
 from lockstep.core.parts import part, set_field
 from lockstep.core.randomization import Randomization
 from lockstep.core.trees import choose, is_alike, is_key
-from lockstep.core.types import Array, Key, Position, Shape
+from lockstep.core.types import Array, Key, Position, Shape, Tree
 from lockstep.host.draws import draw_each, require_random
 from lockstep.host.functions import Function, Scalar, simulation, wrapped
 from lockstep.host.generator import RandomKey
@@ -81,15 +82,15 @@ class Density(Randomization):
         """Ready-made involutions are what they are by algebra; all others are watched."""
         return not self.involution.is_proven
 
-    def is_violated(self, x: Any, position: Position, candidate: Position) -> Array:
+    def is_violated(self, x: Array, position: Position, candidate: Position) -> Array:
         return ~is_undone(self.involution, x, position, candidate)
 
-    def require_start(self, noise: Any, position: Position, candidates: Position) -> None:
+    def require_start(self, noise: Tree, position: Position, candidates: Position) -> None:
         """Refuse an involution that is none, at an x for each of some candidates."""
         x = jax.vmap(self.sample, in_axes=(0, None, 0))(noise, position, candidates)
         require_involution(self.involution, x, position, candidates)
 
-    def log_weight(self, x: Any, position: Position, candidate: Position) -> Array:
+    def log_weight(self, x: Array, position: Position, candidate: Position) -> Array:
         image, log_jacobian = self.involution(x, position, candidate)
         back, there = self.log_density(image, candidate, position), self.log_density(x, position, candidate)
         return back - there + log_jacobian
@@ -119,10 +120,10 @@ class AuxiliaryData(Randomization):
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
         return draw_each(self.draw, key, shape)
 
-    def sample(self, noise: Any, position: Position, candidate: Position) -> Any:
+    def sample(self, noise: Tree, position: Position, candidate: Position) -> Any:
         return simulated(self.simulate, (noise, within(self.log_prior, position, candidate)), self.data)
 
-    def log_weight(self, x: Any, position: Position, candidate: Position) -> Array:
+    def log_weight(self, x: Array, position: Position, candidate: Position) -> Array:
         return self.log_likelihood(position, x) - self.log_likelihood(candidate, x)
 
 
@@ -131,7 +132,7 @@ def within(log_prior: Any, position: Position, candidate: Position) -> Position:
     return candidate if log_prior is None else choose(log_prior(candidate) == -np.inf, position, candidate)
 
 
-def simulated(simulate: Any, arguments: tuple[Any, ...], data: Any) -> Any:
+def simulated(simulate: Callable[..., Any], arguments: tuple[Any, ...], data: Tree) -> Any:
     """What ``simulate`` draws with some noise (the first argument), refused if it does not look like the data.
 
     A data set of a black box may be longer or shorter (the points of a point process): nothing is compiled for its
@@ -153,7 +154,7 @@ def simulated(simulate: Any, arguments: tuple[Any, ...], data: Any) -> Any:
     return x
 
 
-def observed(data: Any) -> Any:
+def observed(data: Tree) -> Any:
     """The data, refused if they are no arrays."""
     leaves = jax.tree.leaves(data)
     if not leaves or not all(is_array(leaf) and not is_key(leaf) for leaf in leaves):
@@ -166,7 +167,7 @@ def observed(data: Any) -> Any:
     return data
 
 
-def tempering(log_density: Any) -> Density:
+def tempering(log_density: Callable[..., Any]) -> Density:
     """The example of the paper (its Algorithm 2): x ~ N(D, 1) with the identity, so that the ratio is (π'/π)^(1-2x).
 
     A kind of random tempering. It gains nothing, since every randomized chain stands below its standard chain in

@@ -11,10 +11,11 @@ import numpy as np
 from lockstep.core import random
 from lockstep.core.adopt import adopted
 from lockstep.core.parts import part, set_field
+from lockstep.core.proposal import Proposal
 from lockstep.core.randomization import Randomization
 from lockstep.core.ratio import Decision, Probed, Ratio, is_no_ratio
 from lockstep.core.trees import FLAG, choose
-from lockstep.core.types import Array, Key, Memory, Position, Shape
+from lockstep.core.types import Array, Key, Memory, Position, Shape, Tree
 from lockstep.ratios.probes import PROBES, some_candidates
 
 
@@ -89,17 +90,17 @@ class Randomized(Ratio):
     def meeting_noise(self, key: Key, shape: Shape = ()) -> Any:
         return () if self.base is None else self.base.meeting_noise(key, shape)
 
-    def coupled_noise(self, noise: Any, meet: Any, memory: Memory, other: Memory) -> tuple[Any, Array]:
+    def coupled_noise(self, noise: Tree, meet: Tree, memory: Memory, other: Memory) -> tuple[Any, Array]:
         """That of the base; x is forgotten, and shared."""
         if self.base is None:
             return noise, np.True_
         noise_base, is_same = self.base.coupled_noise(noise[0], meet, memory, other)
         return (noise_base, noise[1]), is_same
 
-    def init(self, noise: Any, position: Position) -> Memory:
+    def init(self, noise: Tree, position: Position) -> Memory:
         return () if self.base is None else self.base.init(None if noise is None else noise[0], position)
 
-    def require_start(self, key: Key, proposal: Any, position: Position) -> None:
+    def require_start(self, key: Key, proposal: Proposal, position: Position) -> None:
         if self.base is not None:
             self.base.require_start(key, proposal, position)
         key_candidates, key_x = random.split(key)
@@ -107,7 +108,7 @@ class Randomized(Ratio):
         self.randomization.require_start(self.randomization.noise(key_x, position, (PROBES,)), position, candidates)
 
     def __call__(
-        self, noise: Any, position: Position, memory: Memory, candidate: Position, log_proposal_ratio: Array
+        self, noise: Tree, position: Position, memory: Memory, candidate: Position, log_proposal_ratio: Array
     ) -> Decision:
         noise_base, noise_x = noise
         x = self.randomization.sample(noise_x, position, candidate)
@@ -139,7 +140,7 @@ class Randomized(Ratio):
         # Where the base forbids the candidate, a weight that cannot be computed there does not matter.
         return Decision(choose(is_number | (log_ratio == -np.inf), log_ratio, np.nan), *rest)
 
-    def probe(self, noise: Any, position: Position, candidates: Position) -> Iterator[Probed]:
+    def probe(self, noise: Tree, position: Position, candidates: Position) -> Iterator[Probed]:
         if self.base is not None:
             yield from self.base.probe(noise[0], position, candidates)
         draw = jax.vmap(self.randomization.sample, in_axes=(0, None, 0))

@@ -11,9 +11,10 @@ import numpy as np
 from lockstep.core import random
 from lockstep.core.adopt import adopted
 from lockstep.core.parts import part, set_field
+from lockstep.core.proposal import Proposal
 from lockstep.core.ratio import Decision, Probed, Ratio, is_no_ratio
 from lockstep.core.trees import FLAG, choose, describe
-from lockstep.core.types import Array, Key, Memory, Position, Shape
+from lockstep.core.types import Array, Key, Memory, Position, Shape, Tree
 from lockstep.host.functions import Scalar, wrapped
 
 
@@ -88,10 +89,10 @@ class Screened(Ratio):
         key_screen, key_base = random.split(key)
         return -random.exponential(key_screen, shape), self.base.noise(key_base, position, shape)
 
-    def init(self, noise: Any, position: Position) -> Surrogate:
+    def init(self, noise: Tree, position: Position) -> Surrogate:
         return Surrogate(self.surrogate(position), self.base.init(None if noise is None else noise[1], position))
 
-    def require_start(self, key: Key, proposal: Any, position: Position) -> None:
+    def require_start(self, key: Key, proposal: Proposal, position: Position) -> None:
         value = self.surrogate(position)
         if not np.isfinite(value):
             raise ValueError(
@@ -101,7 +102,7 @@ class Screened(Ratio):
         self.base.require_start(key, proposal, position)
 
     def __call__(
-        self, noise: Any, position: Position, memory: Surrogate, candidate: Position, log_proposal_ratio: Array
+        self, noise: Tree, position: Position, memory: Surrogate, candidate: Position, log_proposal_ratio: Array
     ) -> Decision:
         accept, noise_base = noise
         # SCREEN by the surrogate. Neither a NaN nor plus infinity decides anything.
@@ -119,7 +120,7 @@ class Screened(Ratio):
         log_ratio = choose(is_passed, log_ratio, refused)
         return Decision(log_ratio, Surrogate(value, base_memory), is_passed & is_violated)
 
-    def probe(self, noise: Any, position: Position, candidates: Position) -> Iterator[Probed]:
+    def probe(self, noise: Tree, position: Position, candidates: Position) -> Iterator[Probed]:
         values = jax.vmap(self.surrogate)(candidates)
         yield Probed("surrogate returned", values, is_no_ratio, "it must return a number, or minus infinity")
         yield from self.base.probe(noise[1], position, candidates)

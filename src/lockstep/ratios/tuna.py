@@ -11,7 +11,7 @@ from lockstep.core import random
 from lockstep.core.evaluation import Evaluation
 from lockstep.core.parts import part, static
 from lockstep.core.randomization import Randomization
-from lockstep.core.types import Array, Key, Position, Shape
+from lockstep.core.types import Array, Key, Position, Shape, Tree
 from lockstep.estimators.subsample import Subsample
 from lockstep.ratios.bound_check import (
     is_asymmetric,
@@ -86,7 +86,7 @@ class Minibatch(Randomization):
         def terms(arrivals: Arrivals) -> Array:
             c, rows = self.coefficients[arrivals.rows], self.estimator.rows.take(arrivals.rows)
 
-            def change(row: Any, old: Position, new: Position) -> Array:
+            def change(row: Tree, old: Position, new: Position) -> Array:
                 return self.estimator.remainder(old, row) - self.estimator.remainder(new, row)
 
             def intensity(old: Position, new: Position) -> tuple[Array, Array]:
@@ -184,7 +184,7 @@ class PoissonProduct(Evaluation):
         def terms(arrivals: Arrivals) -> Array:
             c, rows = one.coefficients[arrivals.rows], estimator.rows.take(arrivals.rows)
 
-            def remainder(row: Any) -> Array:
+            def remainder(row: Tree) -> Array:
                 return estimator.remainder(position, row) - estimator.remainder(self.reference, row)
 
             r = jax.vmap(remainder)(rows)

@@ -14,7 +14,7 @@ from lockstep.core.estimator import Estimator, estimated
 from lockstep.core.parts import part, set_field
 from lockstep.core.ratio import Decision, Probed, Ratio, is_no_ratio
 from lockstep.core.trees import choose, namespace
-from lockstep.core.types import Array, Key, Memory, Position, Shape
+from lockstep.core.types import Array, Key, Memory, Position, Shape, Tree
 from lockstep.estimators.samples import as_estimator
 
 
@@ -50,11 +50,11 @@ class Universal(Ratio):
         key_ratio, key_self = random.split(key)
         return self.estimator.noise(key_ratio, position, shape), self.estimator.noise(key_self, position, shape)
 
-    def init(self, noise: Any, position: Position) -> Memory:
+    def init(self, noise: Tree, position: Position) -> Memory:
         return ()
 
     def __call__(
-        self, noise: Any, position: Position, memory: Memory, candidate: Position, log_proposal_ratio: Array
+        self, noise: Tree, position: Position, memory: Memory, candidate: Position, log_proposal_ratio: Array
     ) -> Decision:
         noise_ratio, noise_self = noise
         log_ratio = log_proposal_ratio + estimated(self.estimator, noise_ratio, position, candidate).value
@@ -64,6 +64,6 @@ class Universal(Ratio):
         smaller = choose(log_ratio < np.inf, xp.minimum(log_ratio, error), log_ratio)
         return Decision(smaller - self.bound, (), error > self.bound)
 
-    def probe(self, noise: Any, position: Position, candidates: Position) -> Iterator[Probed]:
+    def probe(self, noise: Tree, position: Position, candidates: Position) -> Iterator[Probed]:
         estimates = jax.vmap(self.estimator, in_axes=(0, None, 0))(noise[0], position, candidates)
         yield Probed("estimator returned value", estimates.value, is_no_ratio, "it must be a number or minus infinity")

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from lockstep.core.sampled import Sampled
+from lockstep.core.types import Tree
 from lockstep.core.version import __version__
 from lockstep.coupling.common_noise import Pair
 from lockstep.coupling.names import components, shown_arrays
@@ -20,7 +22,7 @@ PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 REFERENCE = "reference_"  # before the names of the second chain of a pair
 
 
-def to_dataframe(run: Any) -> Any:
+def to_dataframe(run: Sampled) -> Any:
     """A pandas data frame with a row for each draw: ``chain``, ``draw``, and a column for each component."""
     import pandas
 
@@ -32,7 +34,7 @@ def to_dataframe(run: Any) -> Any:
     return pandas.DataFrame(columns)
 
 
-def to_arrow(run: Any, path: Path) -> Path:
+def to_arrow(run: Sampled, path: Path) -> Path:
     """Write the data frame as an Arrow file (IPC, Feather), whole or not at all."""
     table, pyarrow = _table(run)
 
@@ -44,14 +46,14 @@ def to_arrow(run: Any, path: Path) -> Path:
     return path
 
 
-def to_parquet(run: Any, path: Path) -> Path:
+def to_parquet(run: Sampled, path: Path) -> Path:
     """Write the data frame as a Parquet file, whole or not at all."""
     table, pyarrow = _table(run)
     commit(path, lambda file: pyarrow.parquet.write_table(table, file))
     return path
 
 
-def _table(run: Any) -> tuple[Any, Any]:
+def _table(run: Sampled) -> tuple[Any, Any]:
     try:
         import pyarrow
         import pyarrow.parquet
@@ -62,7 +64,7 @@ def _table(run: Any) -> tuple[Any, Any]:
     return table.replace_schema_metadata({**(table.schema.metadata or {}), **about}), pyarrow
 
 
-def to_csv(run: Any, path: Path) -> list[Path]:
+def to_csv(run: Sampled, path: Path) -> list[Path]:
     """Write a file for each chain in the layout of CmdStan, which R's cmdstanr and posterior, and ArviZ, read.
 
     ``runs.csv`` becomes ``runs_1.csv``, ``runs_2.csv``, … Names have dots and count from one, the first index runs
@@ -83,7 +85,7 @@ def to_csv(run: Any, path: Path) -> list[Path]:
     return paths
 
 
-def _columns(run: Any) -> Iterator[tuple[str, np.ndarray]]:
+def _columns(run: Sampled) -> Iterator[tuple[str, np.ndarray]]:
     legs = run.positions if isinstance(run.positions, Pair) else (run.positions,)
     for leg, positions in enumerate(legs):
         for name, array in shown_arrays(run.shown, positions).items():
@@ -99,13 +101,13 @@ def _columns(run: Any) -> Iterator[tuple[str, np.ndarray]]:
                 yield label, values[(slice(None), slice(None), *place)]
 
 
-def _share(info: Any, thin: int) -> np.ndarray:
+def _share(info: Tree, thin: int) -> np.ndarray:
     """The share of accepted candidates in each draw."""
     accepted = np.asarray(info.is_accepted, float)
     return accepted.reshape(*accepted.shape[:2], -1).mean(axis=2) / thin
 
 
-def _head(run: Any, chain: int) -> list[str]:
+def _head(run: Sampled, chain: int) -> list[str]:
     return [
         f"# written by Lockstep {__version__} in the layout of CmdStan",
         "# model = lockstep_model",
@@ -124,5 +126,5 @@ def _head(run: Any, chain: int) -> list[str]:
     ]
 
 
-def _foot(run: Any) -> str:
+def _foot(run: Sampled) -> str:
     return f"# \n#  Elapsed Time: {run.seconds:.6g} seconds (Total)\n# \n"

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from lockstep.core.sampled import Sampled
 from lockstep.coupling.common_noise import Pair, ShadowedInfo
 from lockstep.engine.bad_ratios import infos
 
@@ -37,7 +38,7 @@ def is_suspicious(column: str, value: Any) -> bool:
     return column.startswith("ess") and not value >= GOOD_ESS
 
 
-def stuck(run: Any, share: float = 0.0) -> str | None:
+def stuck(run: Sampled, share: float = 0.0) -> str | None:
     """A sentence on the chain that stood in one state for longest, with the remedy; None if no chain sticks.
 
     Or if no more than a ``share`` of them do: of hundreds of short chains a few always seem to.
@@ -50,7 +51,7 @@ def stuck(run: Any, share: float = 0.0) -> str | None:
     return _told(max(stays, key=lambda stay: stay.draws), len(stays), run, _cure(run, stays) or _remedy(run))
 
 
-def problems(run: Any, table: Any) -> list[str]:
+def problems(run: Sampled, table: Any) -> list[str]:
     """What keeps the draws from being used, the worst first."""
     sticks, helps = stuck(run), _remedy(run)
     said = [] if sticks is None else [sticks]
@@ -83,7 +84,7 @@ def good_news(table: Any) -> list[str]:
     return [f"R-hat is at most {rhat:.3f} (of {of_rhat}), and the effective sample size at least {size:,.0f}"]
 
 
-def longest_stays(run: Any, least: int = LONG) -> list[Stay]:
+def longest_stays(run: Sampled, least: int = LONG) -> list[Stay]:
     """The longest time in one state, of each chain in which it may be so many draws; of coupled chains, of both."""
     legs = list(infos(run.info))
     found = []
@@ -121,11 +122,11 @@ def _longest(has_moved: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.maximum.reduceat(times, first), np.diff(first, append=len(ends)) - 1
 
 
-def _remedy(run: Any) -> str:
+def _remedy(run: Sampled) -> str:
     return run.about.get("remedy") or "take smaller steps"
 
 
-def _least(run: Any, acceptance: float) -> int:
+def _least(run: Sampled, acceptance: float) -> int:
     """How many draws in one state are worth a word at the least, as `_is_stuck` judges."""
     refused, strange = 1 - min(acceptance, 1.0), math.inf
     if refused < 1:
@@ -133,7 +134,7 @@ def _least(run: Any, acceptance: float) -> int:
     return max(LONG, math.floor(min(LARGE_SHARE * run.draws, max(SMALL_SHARE * run.draws, strange))) - 1)
 
 
-def _is_stuck(stay: Stay, run: Any, acceptance: float) -> bool:
+def _is_stuck(stay: Stay, run: Sampled, acceptance: float) -> bool:
     if stay.is_for_good:
         return run.draws * run.thin >= LONG
     # How many such times this acceptance rate would make by chance.
@@ -142,7 +143,7 @@ def _is_stuck(stay: Stay, run: Any, acceptance: float) -> bool:
     return stay.draws >= LONG and (stay.share >= LARGE_SHARE or is_strange)
 
 
-def _cure(run: Any, stays: list[Stay]) -> str | None:
+def _cure(run: Sampled, stays: list[Stay]) -> str | None:
     """What would cure chains that stick, measured where they stood; None if that cannot be measured."""
     if run.kernel is None or isinstance(run.walked, Pair):
         return None
@@ -151,14 +152,14 @@ def _cure(run: Any, stays: list[Stay]) -> str | None:
     return run.kernel.cure(jax.tree.map(lambda leaf: leaf[chains, draws], run.walked))
 
 
-def _stood(run: Any, chain: int) -> int:
+def _stood(run: Sampled, chain: int) -> int:
     """A draw of the longest time that a chain spent in one state."""
     has_moved = np.asarray(next(infos(run.info)).is_accepted)[chain].reshape(run.draws, -1).any(axis=1)
     begins = np.concatenate([[0], np.flatnonzero(has_moved), [run.draws]])
     return int(begins[np.argmax(np.diff(begins))])
 
 
-def _told(worst: Stay, count: int, run: Any, helps: str) -> str:
+def _told(worst: Stay, count: int, run: Sampled, helps: str) -> str:
     others = "" if count == 1 else f" ({count} chains stick)"
     if worst.is_for_good:
         return f"chain {worst.chain} never moved in {run.draws * run.thin:,} updates{others}: {helps}"
@@ -168,7 +169,7 @@ def _told(worst: Stay, count: int, run: Any, helps: str) -> str:
     )
 
 
-def _advice(run: Any, helps: str) -> str:
+def _advice(run: Sampled, helps: str) -> str:
     """What to do about chains that disagree or are too short, and do not stick."""
     if run.acceptance < LOW_ACCEPTANCE:
         return helps

@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from lockstep.core.kernel import Info
+from lockstep.core.sampled import Sampled
+from lockstep.core.types import Tree
 from lockstep.coupling.names import components, named_arrays
 from lockstep.storage.archive import temporary_of
 from lockstep.storage.errors import StorageError
 
 
-def to_netcdf(run: Any, path: Path) -> Path:
+def to_netcdf(run: Sampled, path: Path) -> Path:
     """Write a run as one netCDF file, whole or not at all."""
     _require_package("h5netcdf")
     temporary = temporary_of(path)
@@ -28,7 +30,7 @@ def to_netcdf(run: Any, path: Path) -> Path:
     return path
 
 
-def to_inferencedata(run: Any) -> Any:
+def to_inferencedata(run: Sampled) -> Any:
     """A run as an InferenceData of ArviZ before version 1, which does not take a DataTree."""
     try:
         import arviz
@@ -46,7 +48,7 @@ def to_inferencedata(run: Any) -> Any:
     return arviz.InferenceData(attrs=run.attributes, **groups)
 
 
-def to_zarr(run: Any, path: Path) -> Path:
+def to_zarr(run: Sampled, path: Path) -> Path:
     """Write a run as a Zarr store, a directory."""
     _require_package("zarr")
     if path.exists():
@@ -62,7 +64,7 @@ def to_zarr(run: Any, path: Path) -> Path:
     return path
 
 
-def _plain(run: Any) -> Any:
+def _plain(run: Sampled) -> Any:
     """The run as a DataTree; names that could lead out of a store are refused."""
     for name in (*(one.name for one in components(run)), *named_arrays(without_paths(run.info))):
         if "/" in name or "\\" in name or name.startswith("."):
@@ -77,6 +79,6 @@ def _require_package(name: str) -> None:
         raise ImportError(f"this export needs {name}; install it with `pip install 'lockstep-mcmc[export]'`") from None
 
 
-def without_paths(info: Any) -> Any:
+def without_paths(info: Tree) -> Any:
     """An info without the paths that it keeps."""
     return info._replace(kept=()) if isinstance(info, Info) else info

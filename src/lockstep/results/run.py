@@ -15,7 +15,7 @@ import numpy as np
 from lockstep.chains.about import about
 from lockstep.core.arguments import path_of
 from lockstep.core.kernel import Info
-from lockstep.core.types import Position
+from lockstep.core.types import Position, Tree
 from lockstep.core.version import __version__
 from lockstep.coupling.common_noise import Pair
 from lockstep.coupling.names import ONE, named_arrays, shown_arrays
@@ -110,7 +110,7 @@ class Run:
             )
         return found
 
-    def forecast(self, steps: int, inputs: Any = None, seed: int = 0) -> Any:
+    def forecast(self, steps: int, inputs: Tree = None, seed: int = 0) -> Any:
         """The hidden process and its data simulated on from the end of each path, with the parameters of its draw.
 
         ``states`` and ``data``: arrays (chains, draws, steps, ...); no data if the model has no ``observe``. ``inputs``
@@ -199,7 +199,7 @@ class Run:
         """
         return summarize(self, round_to)
 
-    def report(self, path: Any) -> Any:
+    def report(self, path: str | PathLike[str]) -> Any:
         """Write a self-contained HTML page about the run, and return its path; in a directory, ``report.html``."""
         return write_report(self, path)
 

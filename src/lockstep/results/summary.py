@@ -6,6 +6,7 @@ import dataclasses
 import warnings
 from typing import Any
 
+from lockstep.core.sampled import Sampled
 from lockstep.core.warnings import LockstepWarning
 from lockstep.coupling.common_noise import CoupledInfo, ShadowedInfo
 from lockstep.engine.bad_ratios import infos, told_of_bad, told_of_broken
@@ -34,7 +35,7 @@ class Summary:
         return "\n".join([written(self.table, self.round_to).to_string(), *self.findings])
 
 
-def summarize(run: Any, round_to: int | str = "auto") -> Summary:
+def summarize(run: Sampled, round_to: int | str = "auto") -> Summary:
     """The summary of a run."""
     require_rounding(round_to)
     table = table_of(run)
@@ -52,21 +53,21 @@ def summarize(run: Any, round_to: int | str = "auto") -> Summary:
     return Summary(table, tuple(findings), prediction, round_to)
 
 
-def _failed(run: Any) -> list[str]:
+def _failed(run: Sampled) -> list[str]:
     """What evaluations that raised mean for the draws."""
     if not run.failed:
         return []
     return [f"{failed_sentence(run.failed, run.failure)}: the target is restricted to where the functions work"]
 
 
-def _separated(run: Any) -> list[str]:
+def _separated(run: Sampled) -> list[str]:
     """What a run of coupled kernels measured."""
     if not isinstance(run.info, (CoupledInfo, ShadowedInfo)):
         return []
     return sentences(run)
 
 
-def _predicted(run: Any) -> tuple[Any, str]:
+def _predicted(run: Sampled) -> tuple[Any, str]:
     """The predicted separation of an approximate kernel, or why there is none."""
     error = run.about.get("error")
     kind = "approximate kernel" + (f": error {error}" if error else "")

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from lockstep.core.sampled import Sampled
+from lockstep.core.types import Tree
 from lockstep.coupling.common_noise import Pair
 from lockstep.coupling.names import components, shown_arrays
 
@@ -16,7 +18,7 @@ WITHHELD = "-"
 SIGNIFICANT = re.compile(r"(?:[1-9]|1[0-7])g")
 
 
-def table_of(run: Any) -> Any:
+def table_of(run: Sampled) -> Any:
     """A data frame with a row for each component, in full precision.
 
     A component that never moved has no effective sample size, R-hat or Monte Carlo error: these are NaN; its sd is 0.
@@ -66,7 +68,7 @@ def _rounded(value: float, round_to: int | str) -> str:
     return repr(float(value)) if round_to == "none" else f"{value:.{round_to}}"
 
 
-def number(column: str, value: float, row: Any) -> str:
+def number(column: str, value: float, row: Tree) -> str:
     """One number of the table, whose row tells how well it is known."""
     if not math.isfinite(value):
         return WITHHELD if math.isnan(value) else str(value)

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from lockstep.core.arguments import require_run
+from lockstep.core.types import Tree
 from lockstep.coupling.common_noise import CoupledInfo, ShadowedInfo
 from lockstep.results.run import Run
 from lockstep.results.table import WITHHELD, number
@@ -143,13 +144,13 @@ def _separation(run: Run, prediction: Any) -> tuple[float, float]:
     return prediction.rho, prediction.discrepancy
 
 
-def _deviation(row: Any, reference: Any) -> float:
+def _deviation(row: Tree, reference: Any) -> float:
     """How many standard errors two means are apart; NaN if there is no error to compare with."""
     error = math.hypot(row["mcse_mean"], reference["mcse_mean"])
     return (row["mean"] - reference["mean"]) / error if error > 0 else math.nan
 
 
-def _text(column: str, value: Any, row: Any) -> str:
+def _text(column: str, value: Any, row: Tree) -> str:
     if isinstance(value, float) and math.isnan(value):
         return WITHHELD
     if column in ("draws", "chains"):

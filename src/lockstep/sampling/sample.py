@@ -13,6 +13,7 @@ from lockstep.chains.prepare import make_task
 from lockstep.chains.starts import warn_of_many_starts
 from lockstep.chains.task import Task
 from lockstep.chains.until import Criterion
+from lockstep.core.kernel import Kernel
 from lockstep.core.precision import canonical, double_precision
 from lockstep.core.warnings import warn
 from lockstep.engine.bad_ratios import warn_of_ratios
@@ -25,7 +26,7 @@ WORTH_A_WARNING = 0.05  # the share of the chains that stick; the summary tells 
 
 
 def sample(
-    kernel: Any,
+    kernel: Kernel,
     initial: Any = None,
     draws: int = 1000,
     chains: int = 4,

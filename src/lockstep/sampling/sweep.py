@@ -20,12 +20,14 @@ import numpy as np
 from lockstep.chains.groups import STOP, run_all
 from lockstep.chains.interrupt import Stop, stopped
 from lockstep.chains.outcome import Outcome
+from lockstep.chains.pool import Workforce
 from lockstep.chains.prepare import make_task
 from lockstep.chains.task import Task
 from lockstep.chains.until import Criterion
 from lockstep.core.arguments import flag, path_of
 from lockstep.core.foreign import processors
 from lockstep.core.progress import Progress
+from lockstep.core.types import Tree
 from lockstep.engine.totals import Totals, together
 from lockstep.results.run import Run
 from lockstep.sampling.dataset import dataset_of
@@ -172,7 +174,7 @@ def sweep(
     return Sweep(points, runs)
 
 
-def _run(tasks: list[Task], executor: Any, shown: Progress, stop: Stop) -> list[Outcome]:
+def _run(tasks: list[Task], executor: Workforce, shown: Progress, stop: Stop) -> list[Outcome]:
     if executor is not None:
         return run_all(tasks, executor, shown, stop)
     # The first task tells how long the others would take here, and whether other processes pay.
@@ -228,7 +230,7 @@ def _task(
     return dataclasses.replace(task, point=texts, stop_file=None if directory is None else Path(directory) / STOP)
 
 
-def _require_names(make: Any, names: list[str]) -> None:
+def _require_names(make: Callable[..., Any], names: list[str]) -> None:
     """Refuse a function that does not take the names of the grid."""
     try:
         inspect.signature(make).bind(**dict.fromkeys(names))
@@ -271,5 +273,5 @@ def _text(value: Any) -> str:
     return f"{type(value).__name__}-{digest}"
 
 
-def _same(first: Any, second: Any) -> bool:
+def _same(first: Tree, second: Tree) -> bool:
     return first is second or _text(first) == _text(second)

@@ -15,6 +15,8 @@ from lockstep.chains.session import run_chains
 from lockstep.chains.starts import Starts
 from lockstep.core.arguments import MOST_SEED, require_run, whole
 from lockstep.core.precision import double_precision
+from lockstep.core.sampled import Sampled
+from lockstep.core.types import Position
 from lockstep.coupling.common_noise import Coupled, Pair
 from lockstep.coupling.maximal import MaximallyCoupled
 from lockstep.coupling.names import named_arrays
@@ -79,7 +81,7 @@ class Biases:
 
 
 def bias(
-    run: Any, functions: Any = None, times: int = TIMES, draws: int | None = None, seed: int | None = None
+    run: Sampled, functions: Any = None, times: int = TIMES, draws: int | None = None, seed: int | None = None
 ) -> Biases:
     """Measure how far the posterior means of an approximate kernel are off.
 
@@ -133,7 +135,7 @@ def bias(
     return Biases(found, reference, draws * run.chains)
 
 
-def reference_of(run: Any, kernel: MetropolisHastings, times: int) -> MetropolisHastings:
+def reference_of(run: Sampled, kernel: MetropolisHastings, times: int) -> MetropolisHastings:
     """The corrected kernel with more samples, two-sided if the variance differs by direction."""
     estimator = kernel.ratio.estimator
     assert estimator is not None  # who calls this has made sure
@@ -151,7 +153,7 @@ def _means(functions: Any) -> Callable[[Any], dict[str, np.ndarray]]:
     if given is not None:
         given = {name: wrapped(Function, function, "each of the functions") for name, function in given.items()}
 
-    def evaluate(positions: Any) -> dict[str, np.ndarray]:
+    def evaluate(positions: Position) -> dict[str, np.ndarray]:
         with double_precision():
             values = positions if given is None else {n: jax.vmap(jax.vmap(f))(positions) for n, f in given.items()}
         named: dict[str, np.ndarray] = {}

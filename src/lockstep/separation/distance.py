@@ -9,6 +9,7 @@ import jax
 import numpy as np
 
 from lockstep.core.arguments import is_number, require_run
+from lockstep.core.sampled import Sampled
 from lockstep.coupling.common_noise import CoupledInfo, Pair
 from lockstep.separation.summary import mean_and_error
 
@@ -25,7 +26,7 @@ class Distance:
         return f"Wasserstein distance (order {self.order:g}) at most {self.bound:.3g} ± {self.bound_se:.1g}"
 
 
-def distance(run: Any, order: float = 1.0) -> Distance:
+def distance(run: Sampled, order: float = 1.0) -> Distance:
     """Bound the Wasserstein distance between the equilibria of two coupled kernels.
 
     Each chain of a pair in equilibrium has its own invariant law, so that the pair is a coupling of the two laws:

@@ -13,9 +13,11 @@ import numpy as np
 from lockstep.chains.starts import initial_states
 from lockstep.core import random
 from lockstep.core.arguments import MOST_SEED, whole
+from lockstep.core.kernel import Kernel, Positioned
 from lockstep.core.precision import canonical, double_precision
 from lockstep.core.progress import Progress
 from lockstep.core.trees import one_of
+from lockstep.core.types import Array, Key, Tree
 from lockstep.coupling.common_noise import Shadowed
 from lockstep.engine.bad_ratios import explain
 from lockstep.engine.block import CELL, MOST_UPDATES, block_noise, take
@@ -111,13 +113,13 @@ def first_passage(
 
 
 @jax.jit
-def _gathered(tree: Any, index: Any) -> Any:
+def _gathered(tree: Tree, index: Array) -> Any:
     return jax.tree.map(lambda leaf: leaf[index], tree)
 
 
 @functools.partial(jax.jit, static_argnames="lanes")
 def _until_marked(
-    kernel: Any, keys: Any, state: Any, groups: Any, start: Any, steps: Any, *, lanes: int
+    kernel: Kernel, keys: Key, state: Positioned, groups: Any, start: Array, steps: Any, *, lanes: int
 ) -> tuple[Any, Any, Any]:
     """The states of the first groups after a block, when each replicate was first marked, and whether any ratio is one.
 
@@ -127,11 +129,11 @@ def _until_marked(
     move = jax.vmap(kernel.move)
     begun = jnp.full(lanes, steps), [jnp.array(False)] * 2
 
-    def some_rows(keys: Any, carry: Any) -> Any:
+    def some_rows(keys: Key, carry: Tree) -> Any:
         at, *carried = carry
         noise = block_noise(kernel, keys, carried[0], (start + at) // CELL, CELLS)
 
-        def body(i: Any, carry: Any) -> Any:
+        def body(i: Array, carry: Tree) -> Any:
             state, first, is_valid = carry
             state, info = move(state, take(noise, i))
             legs = zip(is_valid, (info.exact, info.approximate), strict=True)
@@ -140,7 +142,7 @@ def _until_marked(
 
         return at + ROWS, *jax.lax.fori_loop(0, jnp.minimum(ROWS, steps - at), body, tuple(carried))
 
-    def one_group(group: Any, carry: Any) -> Any:
+    def one_group(group: Any, carry: Tree) -> Any:
         states, firsts, is_valid = carry
         mine = take(group_keys, group)
         walking = (jnp.zeros((), int), take(states, group), *begun)

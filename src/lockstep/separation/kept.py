@@ -14,6 +14,8 @@ import math
 from pathlib import Path
 from typing import Any
 
+from lockstep.core.sampled import Sampled
+from lockstep.core.types import Tree
 from lockstep.separation.prediction import Prediction, RulePrediction
 from lockstep.storage.archive import read_json, write_json
 from lockstep.storage.directory import read_record
@@ -24,7 +26,7 @@ FORMAT = 3
 MOST_TEXT, MOST_ENTRIES = 4000, 64
 
 
-def recall(run: Any) -> Prediction | None:
+def recall(run: Sampled) -> Prediction | None:
     """The prediction that was made of this run with this many draws; None if there is none."""
     if run.draws not in run.kept and run.directory is not None:
         try:
@@ -35,7 +37,7 @@ def recall(run: Any) -> Prediction | None:
     return run.kept.get(run.draws)
 
 
-def keep(run: Any, prediction: Prediction) -> None:
+def keep(run: Sampled, prediction: Prediction) -> None:
     """Keep a prediction with its run, and in its directory if that can be written."""
     run.kept[run.draws] = prediction
     if run.directory is None:
@@ -55,7 +57,7 @@ def _digest(content: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def _to_data(value: Any) -> Any:
+def _to_data(value: object) -> Any:
     """The same for JSON, which has no NaN and no infinity: these are written as words that `float` reads."""
     if isinstance(value, dict):
         return {name: _to_data(inner) for name, inner in value.items()}
@@ -86,7 +88,7 @@ def _from_data(found: Any, belonging: dict[str, Any]) -> Prediction:
     return prediction
 
 
-def _rule(data: Any) -> RulePrediction:
+def _rule(data: Tree) -> RulePrediction:
     low, high = data["discrepancy_interval"]
     return RulePrediction(
         _text(data["rule"]),
@@ -100,14 +102,14 @@ def _rule(data: Any) -> RulePrediction:
     )
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     """A text that is shown: no escape sequences of a terminal."""
     if not isinstance(value, str) or len(value) > MOST_TEXT or not value.isprintable():
         raise ValueError(f"{value!r} is no text of a prediction")
     return value
 
 
-def _count(value: Any) -> int:
+def _count(value: object) -> int:
     if type(value) is not int or not 0 <= value < 2**63:
         raise ValueError(f"{value!r} is no number of calls")
     return value

@@ -7,6 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from lockstep.core.sampled import Sampled
 from lockstep.coupling.names import named_arrays
 from lockstep.separation.groups import shapes_of, spread_of
 from lockstep.separation.prediction import RulePrediction
@@ -46,7 +47,7 @@ def withheld(rules: dict[str, RulePrediction], pairs: int, calls: int) -> tuple[
     return {name: RulePrediction.unknown(name) if name in lost else found for name, found in rules.items()}, sentence
 
 
-def too_little_seen(run: Any) -> str:
+def too_little_seen(run: Sampled) -> str:
     """A sentence if the run has hardly left its start: its pairs then tell of the start, not of the target."""
     effective = run.chains * run.draws * run.thin / _updates_to_forget(run)
     if effective >= FEWEST_EFFECTIVE:
@@ -57,7 +58,7 @@ def too_little_seen(run: Any) -> str:
     )
 
 
-def is_elsewhere(run: Any, forward: Replicates, used: RulePrediction) -> str:
+def is_elsewhere(run: Sampled, forward: Replicates, used: RulePrediction) -> str:
     """A sentence if the run may be where an exact chain would not be, and the noise is another there.
 
     A kernel that is off by a discrepancy δ an update, and forgets in τ updates, has a stationary law within about δτ of
@@ -79,7 +80,7 @@ def is_elsewhere(run: Any, forward: Replicates, used: RulePrediction) -> str:
     )
 
 
-def _updates_to_forget(run: Any) -> float:
+def _updates_to_forget(run: Sampled) -> float:
     """Updates for each effective draw of the slowest of some components; all of them if none has moved."""
     from arviz_stats.base import array_stats
 

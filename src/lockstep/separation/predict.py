@@ -10,6 +10,7 @@ import numpy as np
 from lockstep.core.adopt import adopted
 from lockstep.core.arguments import MOST_SEED, positive, require_run, whole
 from lockstep.core.kernel import Kernel
+from lockstep.core.sampled import Sampled
 from lockstep.core.types import Position
 from lockstep.core.warnings import warn
 from lockstep.coupling.common_noise import CoupledInfo, Pair
@@ -106,8 +107,8 @@ def predict(
 
 
 def _predict(
-    run: Any,
-    kernel: Any,
+    run: Sampled,
+    kernel: Kernel,
     pairs: int | None,
     replicates: int | None,
     seed: int | None,
@@ -129,7 +130,7 @@ def _predict(
     return shares[0] if weights == [1.0] else _together(shares, weights, updates)
 
 
-def replicates_of(run: Any, kernel: MetropolisHastings, pairs: int = 64, replicates: int = 16) -> Both:
+def replicates_of(run: Sampled, kernel: MetropolisHastings, pairs: int = 64, replicates: int = 16) -> Both:
     """A few replicates forward and in reverse, to look at the noise of a kernel's estimator."""
     places, _ = places_of(run.walked, min(pairs, run.chains * run.draws))
     estimator = kernel.ratio.estimator
@@ -137,7 +138,7 @@ def replicates_of(run: Any, kernel: MetropolisHastings, pairs: int = 64, replica
     return draw_replicates(estimator, kernel.proposal, places, replicates, run.seed)
 
 
-def _judged(run: Any, kernel: Any) -> tuple[Kernel, Position]:
+def _judged(run: Sampled, kernel: Kernel | None) -> tuple[Kernel, Position]:
     """The kernel to judge, and the positions to judge it at."""
     judged = run.kernel if kernel is None else kernel
     if judged is None:
@@ -195,7 +196,7 @@ class Size(NamedTuple):
     singles: int
 
 
-def _size(run: Any, pairs: int | None, replicates: int | None, budget: int, most_budget: int) -> Size:
+def _size(run: Sampled, pairs: int | None, replicates: int | None, budget: int, most_budget: int) -> Size:
     """Numbers of pairs and of replicates; if they are not given, such that a budget of estimates each way suffices."""
     if replicates is None:
         replicates = REPLICATES if budget >= 2 * REPLICATES * FEWEST_PAIRS else FEWEST_REPLICATES
@@ -242,7 +243,7 @@ def _log_ratios(run: Any, judged: Any, index: int) -> np.ndarray | None:
 
 
 def _predict_one(
-    run: Any,
+    run: Sampled,
     kernel: MetropolisHastings,
     positions: Position,
     size: Size,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
+from lockstep.core.sampled import Sampled
 from lockstep.coupling.common_noise import ShadowedInfo
 from lockstep.separation.summary import summary as separation_of
 
 
-def sentences(run: Any) -> list[str]:
+def sentences(run: Sampled) -> list[str]:
     """How often the two kernels of a run separated, how long they walked in lockstep, and how often they are equal."""
     found = separation_of(run)
     who = (

@@ -10,6 +10,7 @@ import numpy as np
 
 from lockstep.core.arguments import require_run
 from lockstep.core.kernel import Kernel
+from lockstep.core.sampled import Sampled
 from lockstep.coupling.common_noise import CoupledInfo, ShadowedInfo
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.ratios.carried import Carried
@@ -111,7 +112,7 @@ class Separation:
             yield f"  return times against a geometric law: p = {self.geometric_p_value:.2g}"
 
 
-def summary(run: Any) -> Separation:
+def summary(run: Sampled) -> Separation:
     """Separation times of a run of `ls.Shadowed` or `ls.Coupled`.
 
     For `ls.Shadowed` every update counts, and ρ is the return time of separation along the exact chain.
@@ -141,7 +142,7 @@ def summary(run: Any) -> Separation:
     )
 
 
-def _of_shadowed(run: Any) -> Separation:
+def _of_shadowed(run: Sampled) -> Separation:
     eligible = np.full(np.shape(run.info.marks), run.thin, float)
     found = _rates(run, eligible)
     is_enough = run.thin == 1 and found["marks"] >= max(FEWEST_MARKS, FEWEST_MARKS_A_CHAIN * run.chains)
@@ -158,7 +159,7 @@ def _of_shadowed(run: Any) -> Separation:
     )
 
 
-def who(run: Any) -> str:
+def who(run: Sampled) -> str:
     """Which kernel of a coupled run separates from which: the second from the first."""
     if run.kernel is None or len(run.kernel.kernels) != 2:
         return ""
@@ -175,7 +176,7 @@ def _name(kernel: Kernel) -> str:
     return "standard" if isinstance(ratio, Carried) and not ratio.evaluate.is_random else ratio.name
 
 
-def _of_coupled(run: Any) -> Separation:
+def _of_coupled(run: Sampled) -> Separation:
     found = _rates(run, np.asarray(run.info.was_equal, float))
     is_equal = np.asarray(run.info.is_equal) / run.thin
     does_coalesce = bool(np.any(np.diff(is_equal, axis=1) > 0))
@@ -197,7 +198,7 @@ def _of_coupled(run: Any) -> Separation:
     )
 
 
-def _rates(run: Any, eligible: np.ndarray) -> dict[str, Any]:
+def _rates(run: Sampled, eligible: np.ndarray) -> dict[str, Any]:
     """ρ from gaps and from marks, over the updates that count."""
     marks, gaps = np.asarray(run.info.marks, float), np.asarray(run.info.gaps, float)
     updates, count = int(eligible.sum()), int(marks.sum())

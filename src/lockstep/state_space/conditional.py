@@ -11,7 +11,7 @@ import numpy as np
 from lockstep.core import random
 from lockstep.core.parts import part, static
 from lockstep.core.trees import choose
-from lockstep.core.types import Array, Key
+from lockstep.core.types import Array, Key, Position, Tree
 from lockstep.state_space.filter import Cloud, Filter, offspring
 from lockstep.state_space.functions import numbers, require_states
 from lockstep.state_space.paths import traced
@@ -55,11 +55,11 @@ class ConditionalFilter:
         uniforms = random.uniform(key_resampling, (self.series.count, self.particles))
         return ConditionalNoise(states, uniforms, random.uniform(key_last, ()))
 
-    def __call__(self, noise: ConditionalNoise, theta: Any, path: Any) -> tuple[Any, Array]:
+    def __call__(self, noise: ConditionalNoise, theta: Position, path: Tree) -> tuple[Any, Array]:
         """A path, given another, and whether all weights were numbers: else it is the same path again."""
         cloud, history = self.begin(noise.states, theta, path)
 
-        def body(carry: Any, at: Any) -> Any:
+        def body(carry: Tree, at: Array) -> Any:
             cloud, history = self.advance(carry[0], at[1], noise.states, theta, at[0], path, carry[1])
             return (cloud, history), (cloud.ancestors, cloud.increment)
 
@@ -71,7 +71,7 @@ class ConditionalFilter:
         found = self.end(cloud, history, lineage, noise.last, path)
         return choose(is_valid, found, path), is_valid
 
-    def begin(self, noise: Any, theta: Any, path: Any) -> tuple[Cloud, Any]:
+    def begin(self, noise: Tree, theta: Position, path: Tree) -> tuple[Cloud, Any]:
         """The cloud at the first observation, and the states of free particles at all times, which are yet to come."""
         free, count = self.free, self.particles - 1
         states = require_states(self.model.initial(taken(noise, 0), theta), "initial", count, 0)
@@ -82,7 +82,7 @@ class ConditionalFilter:
         return self.weighed(states, jnp.arange(self.particles, dtype=jnp.int32), theta, 0, path), history
 
     def advance(
-        self, cloud: Cloud, uniforms: Array, noise: Any, theta: Any, index: Any, path: Any, history: Any
+        self, cloud: Cloud, uniforms: Array, noise: Tree, theta: Position, index: Array, path: Tree, history: Tree
     ) -> tuple[Cloud, Any]:
         """The cloud at the next observation."""
         # RESAMPLE the free particles.
@@ -97,13 +97,13 @@ class ConditionalFilter:
         states, _, history = self.free.moved(states, noise, theta, index, history)
         return self.weighed(states, jnp.concatenate([chosen, given]), theta, index, path), history
 
-    def log_step(self, theta: Any, state: Any, previous: Any, time: Any) -> Array:
+    def log_step(self, theta: Position, state: Tree, previous: Any, time: Array) -> Array:
         """The log density of one state after each of the particles."""
         states = jax.tree.map(lambda one, all_: jnp.broadcast_to(one, all_.shape), state, previous)
         found = self.model.log_transition(theta, states, previous, *self.series.at(time))
         return numbers(found, "log_transition", self.particles, time)
 
-    def weighed(self, states: Any, chosen: Array, theta: Any, index: Any, path: Any) -> Cloud:
+    def weighed(self, states: Tree, chosen: Array, theta: Position, index: Array, path: Tree) -> Cloud:
         """The free particles and the given one, with the weights of an observation."""
         given = taken(path, self.series.time(index))
         states = jax.tree.map(lambda leaf, one: jnp.concatenate([leaf, one[None]]), states, given)
@@ -111,7 +111,7 @@ class ConditionalFilter:
         cloud = Cloud(states, jnp.ones(self.particles), nothing, nothing, chosen)
         return self.whole.weighed(cloud, 0.0, theta, index)
 
-    def end(self, cloud: Cloud, history: Any, lineage: Array, position: Array, path: Any) -> Any:
+    def end(self, cloud: Cloud, history: Tree, lineage: Array, position: Array, path: Tree) -> Any:
         """The path of a particle that is drawn with the last weights."""
         states = jax.tree.map(lambda leaf, one: jnp.concatenate([leaf, one[:, None]], axis=1), history, path)
         return traced(self.series, states, lineage, ancestors(position[None], cloud.weights)[0])

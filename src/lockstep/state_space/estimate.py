@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -15,7 +16,7 @@ from lockstep.core.parts import part, set_field, static
 from lockstep.core.precision import canonical
 from lockstep.core.ratio import surely_below
 from lockstep.core.trees import is_concrete, is_key, namespace
-from lockstep.core.types import Array, Key, Position, Shape
+from lockstep.core.types import Array, Key, Position, Shape, Tree
 from lockstep.host.black_box import BlackBox, replaced
 from lockstep.host.boxes import map_boxes
 from lockstep.host.functions import Scalar, wrapped
@@ -41,7 +42,7 @@ class NoPrior:
         return 0.0
 
 
-def prior_of(log_prior: Any) -> Scalar:
+def prior_of(log_prior: Callable[..., Any]) -> Scalar:
     """A user's log prior; None is a constant one."""
     return wrapped(Scalar, NoPrior() if log_prior is None else log_prior, "log_prior")
 
@@ -93,7 +94,7 @@ class ParticleEstimate(Evaluation):
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
         return random.split(key, shape) if shape else key
 
-    def opened(self, noise: Any) -> FilterNoise:
+    def opened(self, noise: Tree) -> FilterNoise:
         if isinstance(noise, FilterNoise):
             return noise
         if self.filter.model.is_boxed:
@@ -103,7 +104,7 @@ class ParticleEstimate(Evaluation):
             return jax.tree.map(np.asarray, self.filter.noise(as_keys(noise)))
         return self.filter.noise(noise)
 
-    def __call__(self, noise: Any, position: Position) -> Any:
+    def __call__(self, noise: Tree, position: Position) -> Any:
         if self.filter.model.is_boxed and not is_concrete((noise, position)):
             raise NotImplementedError("a particle filter with black boxes cannot be called back from compiled code")
         full = self.opened(noise)
@@ -135,7 +136,7 @@ class ParticleEstimate(Evaluation):
         made = dataclasses.replace(self.filter, particles=particles, is_sorted=is_sorted)
         return dataclasses.replace(self, filter=made)
 
-    def probed(self, noise: Any, candidates: Position) -> Any:
+    def probed(self, noise: Tree, candidates: Position) -> Any:
         plain = dataclasses.replace(self, has_path=False)
         if not self.filter.model.is_boxed:
             return jax.vmap(plain)(noise, candidates)
@@ -145,7 +146,7 @@ class ParticleEstimate(Evaluation):
             found = [jax.tree.map(lambda leaf: _on_numpy(leaf[row]), (noise, candidates)) for row in rows]  # noqa: B023
             return np.array([plain(*one) for one in found])
 
-    def blame(self, position: Position, noise: Any = None) -> str:
+    def blame(self, position: Position, noise: Tree = None) -> str:
         """The likelihood estimate, with the function that made it no number, and the step."""
         made: Filter = map_boxes(lambda box: replaced(box, is_callback=False), self.filter)
         for key in random.split(random.seeded(0), TRIES) if noise is None else [noise]:
@@ -164,5 +165,5 @@ class ParticleEstimate(Evaluation):
         return self.name
 
 
-def _on_numpy(leaf: Any) -> Any:
+def _on_numpy(leaf: Array) -> Any:
     return leaf if is_key(leaf) else np.asarray(leaf)[()]

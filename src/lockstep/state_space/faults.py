@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from lockstep.core.trees import is_floating, namespace
-from lockstep.core.types import Array
+from lockstep.core.types import Array, Position, Tree
 from lockstep.state_space.filter import Cloud, Filter
 from lockstep.state_space.stopping import bounds_of
 
@@ -26,7 +26,7 @@ def seen(cloud: Cloud) -> tuple[Array, Array]:
 
 
 @jax.jit
-def looked(made: Filter, noise: Any, theta: Any) -> Any:
+def looked(made: Filter, noise: Tree, theta: Position) -> Any:
     """What is to be seen of all clouds of a filter."""
     return made(noise, theta, seen)[1]
 
@@ -55,7 +55,7 @@ def emptied(made: Filter, increments: np.ndarray) -> str | None:
     return f"no particle had a weight {_step(made, int(empty[0]))}"
 
 
-def exceeded(made: Filter, increments: np.ndarray, theta: Any) -> str | None:
+def exceeded(made: Filter, increments: np.ndarray, theta: Position) -> str | None:
     """At which step the estimate was above the bound that the model gives for it; None if at none, or without one."""
     if made.model.log_bound is None:
         return None

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from typing import Any
 
 import jax
 import numpy as np
 
+from lockstep.core.types import Tree
+
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "0.35"
 ALIKE = 0.2  # the share of a panel that states and data each fill at least where they are shown together
 
 
-def draw(found: Any, data: Any = None, path: Any = None) -> Any:
+def draw(found: Any, data: Tree = None, path: str | PathLike[str] | None = None) -> Any:
     """Draw it; save it if a path is given. Returns the matplotlib figure."""
     from matplotlib.figure import Figure
 

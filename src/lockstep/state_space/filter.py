@@ -14,7 +14,7 @@ from lockstep.core import random
 from lockstep.core.arguments import is_number, whole
 from lockstep.core.parts import part, static
 from lockstep.core.trees import is_alike, namespace
-from lockstep.core.types import Array, Key
+from lockstep.core.types import Array, Key, Position, Tree
 from lockstep.state_space.functions import numbers, require_states
 from lockstep.state_space.hilbert import order_of
 from lockstep.state_space.resampling import ancestors, normals_of, positions_of, require_scheme
@@ -75,7 +75,11 @@ class Filter:
     # LOOP ------------------------------------------------------------------------------------------------------------
 
     def __call__(
-        self, noise: FilterNoise, theta: Any, look: Callable[[Cloud], Any] = lambda cloud: (), is_kept: bool = False
+        self,
+        noise: FilterNoise,
+        theta: Position,
+        look: Callable[[Cloud], Any] = lambda cloud: (),
+        is_kept: bool = False,
     ) -> tuple[Cloud, Any, Any]:
         """Run it: the last cloud, what ``look`` sees of each cloud, and the history if it is to be kept.
 
@@ -93,7 +97,7 @@ class Filter:
             lineage = np.stack([one.ancestors for one, _ in looks])
         else:
 
-            def body(carry: Any, at: Any) -> Any:
+            def body(carry: Tree, at: Array) -> Any:
                 cloud, history = self.advance(carry[0], at[1], noise.states, theta, at[0], carry[1])
                 return (cloud, history), (look(cloud), cloud.ancestors if is_kept else ())
 
@@ -108,7 +112,7 @@ class Filter:
         found = positions_of(jnp.asarray(noise.resampling), self.scheme, self.particles)
         return np.asarray(found) if isinstance(noise.resampling, np.ndarray) else found
 
-    def begin(self, noise: Any, theta: Any, xp: Any, is_kept: bool = False) -> tuple[Cloud, Any]:
+    def begin(self, noise: Tree, theta: Position, xp: Any, is_kept: bool = False) -> tuple[Cloud, Any]:
         """The cloud at the first observation."""
         model, count, y = self.model, self.particles, self.series.observation(0)
         is_guided = model.propose_initial is not None and self.series.first == 0 and not self.series.is_first_missing
@@ -131,7 +135,7 @@ class Filter:
         return self.weighed(whole_cloud, log_weights + extra, theta, 0), history
 
     def advance(
-        self, cloud: Cloud, positions: Array, noise: Any, theta: Any, index: Any, history: Any = ()
+        self, cloud: Cloud, positions: Array, noise: Tree, theta: Position, index: Array, history: Tree = ()
     ) -> tuple[Cloud, Any]:
         """The cloud at the next observation, number ``index``."""
         chosen, log_weights = self.resampled(cloud, positions, theta, index)
@@ -141,7 +145,7 @@ class Filter:
 
     # STEPS -----------------------------------------------------------------------------------------------------------
 
-    def resampled(self, cloud: Cloud, positions: Array, theta: Any, index: Any) -> tuple[Array, Any]:
+    def resampled(self, cloud: Cloud, positions: Array, theta: Position, index: Array) -> tuple[Array, Any]:
         """The ancestor of each particle, and the log weights that are left to them."""
         xp, count = namespace(cloud.weights), self.particles
         weights, order, ahead = self.chances(cloud, theta, index)
@@ -157,7 +161,7 @@ class Filter:
             log_left = xp.where(is_needed, log_left, xp.log(cloud.weights / xp.sum(cloud.weights)))
         return chosen, log_left
 
-    def chances(self, cloud: Cloud, theta: Any, index: Any) -> tuple[Array, Array | None, Array | None]:
+    def chances(self, cloud: Cloud, theta: Position, index: Array) -> tuple[Array, Array | None, Array | None]:
         """The weights by which ancestors are chosen, their order if it is another, and the log of the look ahead.
 
         That is relative to its mean over the cloud, so that the weights after it are those of an unbiased estimate; NaN
@@ -177,7 +181,7 @@ class Filter:
         order = order_of(cloud.states)
         return weights[order], order, ahead
 
-    def ahead(self, cloud: Cloud, theta: Any, index: Any) -> Array | None:
+    def ahead(self, cloud: Cloud, theta: Position, index: Array) -> Array | None:
         """The guess of the next observation's log density at each particle."""
         if self.model.look_ahead is None:
             return None
@@ -185,11 +189,11 @@ class Filter:
         found = numbers(self.model.look_ahead(theta, cloud.states, y, *at), "look_ahead", self.particles, at[0])
         return self.unless_missing(found, index)
 
-    def moved(self, states: Any, noise: Any, theta: Any, index: Any, history: Any) -> tuple[Any, Any, Any]:
+    def moved(self, states: Tree, noise: Tree, theta: Position, index: Array, history: Tree) -> tuple[Any, Any, Any]:
         """Particles moved to an observation, with the log weights of a guided filter."""
         series = self.series
 
-        def move(time: Any, carry: Any) -> Any:
+        def move(time: Array, carry: Tree) -> Any:
             states, extra, history = carry
             states, more = self.transition(self.row(noise, time), states, theta, time, index)
             return states, extra + more, kept(history, states, time)
@@ -207,7 +211,7 @@ class Filter:
             carry = move(time, carry)
         return carry
 
-    def transition(self, noise: Any, states: Any, theta: Any, time: Any, index: Any) -> tuple[Any, Any]:
+    def transition(self, noise: Tree, states: Tree, theta: Position, time: Array, index: Array) -> tuple[Any, Any]:
         """Particles one time later, with the log weights of a guided filter."""
         model, at = self.model, self.series.at(time)
         if model.propose is None:
@@ -225,7 +229,7 @@ class Filter:
         moved = jax.tree.map(lambda one, other: xp.where(is_missing, one, other), plain, moved)
         return moved, xp.where(is_missing, 0.0, extra)
 
-    def weighed(self, cloud: Cloud, log_weights: Any, theta: Any, index: Any) -> Cloud:
+    def weighed(self, cloud: Cloud, log_weights: Array, theta: Position, index: Array) -> Cloud:
         """The cloud with its observation: weights, and the increment of the log likelihood estimate.
 
         Where no particle has a weight the estimate of the likelihood is 0, whatever comes later.
@@ -244,17 +248,17 @@ class Filter:
 
     # DETAILS ---------------------------------------------------------------------------------------------------------
 
-    def unless_missing(self, values: Array, index: Any) -> Array:
+    def unless_missing(self, values: Array, index: Array) -> Array:
         """Values at an observation, 0 if it is missing."""
         if not self.series.has_missing:
             return values
         return namespace(values).where(self.series.missing(index), 0.0, values)
 
-    def row(self, noise: Any, time: Any) -> Any:
+    def row(self, noise: Tree, time: Array) -> Any:
         """The noise of one time; a generator serves all."""
         return noise if isinstance(noise, np.random.Generator) else taken(noise, time)
 
-    def settled(self, states: Any, noise: Any, theta: Any) -> Any:
+    def settled(self, states: Tree, noise: Tree, theta: Position) -> Any:
         """Initial states with the dtypes that transitions give them, so that 0 may stand for 0.0."""
         if self.model.is_boxed or not self.series.length:
             return states
@@ -274,7 +278,7 @@ def effective(weights: Array) -> Array:
     return xp.sum(weights) ** 2 / xp.sum(weights**2)
 
 
-def offspring(states: Any, chosen: Array) -> Any:
+def offspring(states: Tree, chosen: Array) -> Any:
     """The states of the chosen particles, all of which there are."""
     if isinstance(chosen, np.ndarray):
         return jax.tree.map(lambda leaf: leaf[chosen], states)
@@ -282,7 +286,7 @@ def offspring(states: Any, chosen: Array) -> Any:
     return jax.tree.map(lambda leaf: leaf.at[chosen].get(**sure), states)
 
 
-def kept(history: Any, states: Any, time: Any) -> Any:
+def kept(history: Tree, states: Tree, time: Array) -> Any:
     """The history with the states of one more time; none if it is not kept."""
     if not jax.tree.leaves(history):
         return history
@@ -296,12 +300,14 @@ def kept(history: Any, states: Any, time: Any) -> Any:
     return jax.tree.map(put, history, states)
 
 
-def is_first(index: Any) -> bool:
+def is_first(index: Array) -> bool:
     """Whether an observation is the first one."""
     return not isinstance(index, jax.core.Tracer) and int(index) == 0
 
 
-def require_filter(model: Any, plan: Series, particles: Any, scheme: Any, threshold: Any, is_sorted: bool) -> Filter:
+def require_filter(
+    model: object, plan: Series, particles: object, scheme: Any, threshold: Any, is_sorted: bool
+) -> Filter:
     """A filter of arguments that are checked."""
     particles, scheme = whole(particles, "particles", 1), require_scheme(scheme)
     if not is_number(threshold) or not 0 < threshold <= 1:

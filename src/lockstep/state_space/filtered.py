@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from os import PathLike
 from typing import Any
 
 import jax
@@ -16,7 +17,7 @@ from lockstep.core.arguments import real_numbers, whole
 from lockstep.core.parts import show
 from lockstep.core.precision import canonical, double_precision
 from lockstep.core.trees import is_key, namespace
-from lockstep.core.types import Array
+from lockstep.core.types import Array, Key, Position, Tree
 from lockstep.core.warnings import warn
 from lockstep.host.scope import quiet
 from lockstep.state_space.faults import SHOULD, fault, seen
@@ -64,7 +65,7 @@ class Filtered:
     def collapsed(self) -> int:
         return int(np.isneginf(self.increments).sum())
 
-    def figure(self, data: Any = None, path: Any = None) -> Any:
+    def figure(self, data: Tree = None, path: str | PathLike[str] | None = None) -> Any:
         """Filtered states with a band between the outer quantiles, and effective sample sizes; saved to a path."""
         return draw(self, data, path)
 
@@ -79,12 +80,12 @@ class Filtered:
 
 def filtered(
     model: Any,
-    key: Any,
-    theta: Any,
-    data: Any,
+    key: Key,
+    theta: Position,
+    data: Tree,
     particles: Any,
-    times: Any,
-    inputs: Any,
+    times: Array,
+    inputs: Tree,
     resampling: Any,
     threshold: Any,
     quantiles: Any,
@@ -125,11 +126,11 @@ def filtered(
 
 
 @functools.partial(jax.jit, static_argnames="levels")
-def _compiled(made: Filter, key: Any, theta: Any, levels: tuple[float, ...], chosen: Array) -> Any:
+def _compiled(made: Filter, key: Key, theta: Position, levels: tuple[float, ...], chosen: Array) -> Any:
     return _looked(made, made.noise(key), theta, levels, chosen)
 
 
-def _looked(made: Filter, noise: Any, theta: Any, levels: tuple[float, ...], chosen: Array) -> Any:
+def _looked(made: Filter, noise: Tree, theta: Position, levels: tuple[float, ...], chosen: Array) -> Any:
     """The last cloud, increments, effective sizes, means and quantiles, and paths that end where ``chosen`` say."""
 
     def look(cloud: Cloud) -> Any:
@@ -161,7 +162,7 @@ def weighted_quantiles(values: Array, share: Array, levels: tuple[float, ...]) -
     return xp.stack([xp.take_along_axis(ordered, row[None], axis=0)[0] for row in rows])
 
 
-def _on_numpy(leaf: Any) -> Any:
+def _on_numpy(leaf: Array) -> Any:
     array = np.asarray(leaf)
     return array if array.ndim else array[()]
 

@@ -14,7 +14,7 @@ from lockstep.core import random
 from lockstep.core.arguments import shapes, whole
 from lockstep.core.parts import part, static
 from lockstep.core.precision import canonical, double_precision
-from lockstep.core.types import Array
+from lockstep.core.types import Array, Key, Position, Tree
 from lockstep.host.draws import draw_bulk
 from lockstep.state_space.series import taken
 from lockstep.state_space.simulate import Simulated
@@ -28,7 +28,7 @@ class Forecaster:
     end: int = static()
     has_inputs: bool = static(default=False)
 
-    def __call__(self, positions: Any, paths: Any, steps: Any, inputs: Any = None, seed: int = 0) -> Simulated:
+    def __call__(self, positions: Position, paths: Any, steps: Any, inputs: Tree = None, seed: int = 0) -> Simulated:
         """States and data of that many times after the end, with leading axes (chains, draws, steps)."""
         steps = whole(steps, "steps", 1)
         if self.has_inputs and inputs is None:
@@ -55,12 +55,12 @@ class Forecaster:
             found = jax.tree.map(lambda leaf: np.asarray(leaf).reshape(*shape, *leaf.shape[1:]), found)
         return Simulated(*found)
 
-    def one(self, theta: Any, state: Any, inputs: Any, key: Any, steps: int) -> Any:
+    def one(self, theta: Position, state: Tree, inputs: Tree, key: Key, steps: int) -> Any:
         """States and data after the end of one path."""
         key_states, key_data = random.split(key)
         noise = draw_bulk(self.model.draw, key_states, 1, (steps,))
 
-        def body(states: Any, index: Array) -> Any:
+        def body(states: Tree, index: Array) -> Any:
             at = self._at(index, inputs)
             moved = self.model.transition(taken(noise, index), states, theta, *at)
             if self.model.observe is None:
@@ -72,11 +72,11 @@ class Forecaster:
         found = jax.lax.scan(body, first, jnp.arange(steps))[1]
         return jax.tree.map(lambda leaf: leaf[:, 0], found)
 
-    def _at(self, index: Any, inputs: Any) -> tuple[Any, ...]:
+    def _at(self, index: Array, inputs: Tree) -> tuple[Any, ...]:
         time = self.end + 1 + index
         return (time,) if inputs is None else (time, taken(inputs, index))
 
-    def _on_host(self, key: Any, positions: Any, last: Any, steps: int, inputs: Any) -> Any:
+    def _on_host(self, key: Key, positions: Position, last: Any, steps: int, inputs: Tree) -> Any:
         """Black boxes: a call for each draw and time, since parameters differ from draw to draw."""
         generator = np.random.default_rng(np.asarray(jr.key_data(key)))
         found = []
@@ -103,5 +103,5 @@ def forecaster_of(made: Any) -> Forecaster:
 
 
 @functools.partial(jax.jit, static_argnames="steps")
-def _forecast(forecaster: Forecaster, positions: Any, last: Any, inputs: Any, keys: Any, steps: int) -> Any:
+def _forecast(forecaster: Forecaster, positions: Position, last: Any, inputs: Tree, keys: Key, steps: int) -> Any:
     return jax.vmap(lambda theta, state, key: forecaster.one(theta, state, inputs, key, steps))(positions, last, keys)

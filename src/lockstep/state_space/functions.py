@@ -11,7 +11,7 @@ import numpy as np
 from lockstep.core.arguments import is_array, shapes
 from lockstep.core.parts import part, static
 from lockstep.core.trees import is_alike
-from lockstep.core.types import Array
+from lockstep.core.types import Array, Tree
 from lockstep.host.black_box import BlackBox
 from lockstep.host.functions import Function
 
@@ -54,7 +54,7 @@ def swarm(function: Any, name: str, *mapped: bool) -> Swarm:
     return Swarm(Function(function, name), name, mapped, is_boxed)
 
 
-def numbers(values: Any, name: str, particles: int, time: Any) -> Array:
+def numbers(values: Any, name: str, particles: int, time: Array) -> Array:
     """Values that are one real number for each particle, or an error that says what they are instead."""
     if not is_array(values):
         raise TypeError(f"{name} returned {shapes(values)}{_at(time)}; it must return one real number for a particle")
@@ -74,14 +74,14 @@ def numbers(values: Any, name: str, particles: int, time: Any) -> Array:
     return values
 
 
-def one_number(value: Any, name: str, time: Any) -> Array:
+def one_number(value: Any, name: str, time: Array) -> Array:
     """A value that is one real number for all particles, or an error that says what it is instead."""
     if not is_array(value) or np.shape(value) or jnp.result_type(value).kind not in "fiu":
         raise TypeError(f"{name} returned {shapes(value)}{_at(time)}; it must return one real number")
     return value
 
 
-def require_states(states: Any, name: str, particles: int, time: Any, like: Any = None) -> Any:
+def require_states(states: Tree, name: str, particles: int, time: Array, like: object = None) -> Any:
     """States of all particles, or an error that says what they are instead."""
     leaves = jax.tree.leaves(states)
     if not leaves or any(not np.ndim(leaf) or np.shape(leaf)[0] != particles for leaf in leaves):
@@ -100,12 +100,12 @@ def require_states(states: Any, name: str, particles: int, time: Any, like: Any 
     return states
 
 
-def _kinds(states: Any) -> str:
+def _kinds(states: Tree) -> str:
     kinds = ", ".join(f"{jnp.result_type(leaf)}{list(np.shape(leaf)[1:])}" for leaf in jax.tree.leaves(states))
     is_one = jax.tree_util.all_leaves([states])
     return kinds if is_one else f"a {type(states).__name__} of {kinds}"
 
 
-def _at(time: Any) -> str:
+def _at(time: Array) -> str:
     """Where a value was returned; what compiled code returns has one shape at all times."""
     return " at every time" if isinstance(time, jax.core.Tracer) else f" at time {int(time)}"

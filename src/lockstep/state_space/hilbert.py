@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from lockstep.core.trees import namespace
-from lockstep.core.types import Array
+from lockstep.core.types import Array, Tree
 
 MOST_BITS = 16  # of a coordinate
 
 
-def order_of(states: Any) -> Array:
+def order_of(states: Tree) -> Array:
     """The order of all particles, so that neighbours in it have states that are near to one another."""
     leaves = jax.tree.leaves(states)
     xp = namespace(leaves[0])

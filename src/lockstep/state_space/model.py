@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lockstep.core.parts import part, set_field
+from lockstep.core.types import Array, Key, Position, Tree
 from lockstep.host.functions import Function
 from lockstep.state_space.filtered import Filtered, filtered
 from lockstep.state_space.functions import swarm
@@ -135,7 +136,7 @@ class StateSpace:
         parts = (self.initial, self.transition, self.log_observation, self.propose, self.propose_initial)
         return any(one is not None and one.is_boxed for one in (*parts, self.look_ahead))
 
-    def simulate(self, key: Any, theta: Any, times: Any, inputs: Any = None) -> Simulated:
+    def simulate(self, key: Key, theta: Position, times: Array, inputs: Tree = None) -> Simulated:
         """A draw of the process and of its observations.
 
         Parameters
@@ -159,12 +160,12 @@ class StateSpace:
 
     def filter(
         self,
-        key: Any,
-        theta: Any,
-        data: Any,
+        key: Key,
+        theta: Position,
+        data: Tree,
         particles: int,
-        times: Any = None,
-        inputs: Any = None,
+        times: Array = None,
+        inputs: Tree = None,
         resampling: str = "systematic",
         threshold: float = 1.0,
         quantiles: Any = (0.05, 0.5, 0.95),
@@ -215,7 +216,7 @@ class StateSpace:
         )
 
 
-def require_model(model: Any) -> None:
+def require_model(model: object) -> None:
     """Refuse what is no model."""
     if not isinstance(model, StateSpace):
         raise TypeError(f"model must be an ls.models.StateSpace; got {model!r}: are the arguments in the right order?")

@@ -12,7 +12,7 @@ import numpy as np
 
 from lockstep.core import random
 from lockstep.core.precision import canonical, double_precision
-from lockstep.core.types import Position
+from lockstep.core.types import Key, Position
 from lockstep.host.generator import RandomKey
 from lockstep.host.scope import quiet
 
@@ -38,7 +38,7 @@ def estimates(
 
 
 @jax.jit
-def _values(estimate: Any, positions: Position, keys: Any, _: Any) -> Any:
+def _values(estimate: Any, positions: Position, keys: Key, _: Any) -> Any:
     def one(position: Position, key: Any) -> Any:
         found = estimate(key, position)
         return found[0] if estimate.has_path else found
@@ -47,7 +47,7 @@ def _values(estimate: Any, positions: Position, keys: Any, _: Any) -> Any:
 
 
 @jax.jit
-def _differences(estimate: Any, positions: Position, keys: Any, correlation: Any) -> Any:
+def _differences(estimate: Any, positions: Position, keys: Key, correlation: Any) -> Any:
     root = jnp.sqrt(1 - correlation**2)
 
     def one(position: Position, key: Any) -> Any:
@@ -60,7 +60,7 @@ def _differences(estimate: Any, positions: Position, keys: Any, correlation: Any
     return jax.vmap(jax.vmap(one, in_axes=(None, 0)))(positions, keys)
 
 
-def _on_host(estimate: Any, positions: Position, keys: Any) -> np.ndarray:
+def _on_host(estimate: Any, positions: Position, keys: Key) -> np.ndarray:
     words, positions = np.asarray(jr.key_data(keys)), jax.tree.map(np.asarray, positions)
 
     def one(row: int, column: int) -> float:

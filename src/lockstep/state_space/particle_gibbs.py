@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -16,7 +17,7 @@ from lockstep.core.kernel import Info, Kernel, State
 from lockstep.core.parts import part, set_field
 from lockstep.core.proposal import Proposal
 from lockstep.core.shown import Placement
-from lockstep.core.types import Array, Key, Position, Shape
+from lockstep.core.types import Array, Key, Position, Shape, Tree
 from lockstep.host.functions import Noisy, Scalar, as_function
 from lockstep.kernels.standard import standard
 from lockstep.state_space.conditional import ConditionalFilter
@@ -41,7 +42,7 @@ class Conditional:
     filter: ConditionalFilter
     path: Any
 
-    def __call__(self, theta: Any) -> Array:
+    def __call__(self, theta: Position) -> Array:
         model, plan, path = self.filter.model, self.filter.series, self.path
         total = self.log_prior(theta)
         first = jax.tree.map(lambda leaf: leaf[:1], path)
@@ -58,7 +59,9 @@ class Conditional:
         return jnp.where(total == -np.inf, -np.inf, total + density)
 
 
-def _at_times(function: Any, theta: Any, arguments: tuple[Any, ...], plan: Any, times: Array) -> Array:
+def _at_times(
+    function: Callable[..., Any], theta: Position, arguments: tuple[Any, ...], plan: Any, times: Array
+) -> Array:
     """A function of the model at several times."""
     return jax.vmap(lambda arguments, time: function(theta, *arguments, *plan.at(time)))(arguments, times)
 
@@ -81,7 +84,7 @@ class Metropolis:
 
     proposal: Proposal
 
-    def __call__(self, log_density: Any) -> Kernel:
+    def __call__(self, log_density: Callable[..., Any]) -> Kernel:
         return standard(log_density, self.proposal)
 
 
@@ -127,7 +130,7 @@ class ParticleGibbs(Kernel):
     def blame(self, position: Position) -> str:
         return ParticleEstimate(self.log_prior, self.filter.whole).blame(self.values(position))
 
-    def given(self, log_density: Any) -> Kernel:
+    def given(self, log_density: Callable[..., Any]) -> Kernel:
         """The kernel of the parameters given a path."""
         kernel = adopted(self.update(log_density), Kernel, "proposal(log_density)", "a kernel such as ls.standard(...)")
         if kernel.is_coupling or kernel.is_memory_random:
@@ -152,18 +155,18 @@ class ParticleGibbs(Kernel):
         return forecaster_of(self.filter)
 
 
-def _unknown(theta: Any) -> Array:
+def _unknown(theta: Position) -> Array:
     raise TypeError("the noise of a kernel for parameters given a path must not depend on its log density")
 
 
 def particle_gibbs(
-    log_prior: Any,
+    log_prior: Callable[..., Any],
     model: StateSpace,
-    data: Any,
-    proposal: Any,
+    data: Tree,
+    proposal: Proposal,
     particles: int,
-    times: Any = None,
-    inputs: Any = None,
+    times: Array = None,
+    inputs: Tree = None,
 ) -> ParticleGibbs:
     """Paths of the hidden states and parameters in turn: a conditional particle filter with ancestor sampling.
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from lockstep.core.arguments import flag
 from lockstep.core.proposal import Proposal
+from lockstep.core.types import Array, Tree
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.ratios import Carried
 from lockstep.state_space.estimate import ParticleEstimate
@@ -15,15 +17,15 @@ from lockstep.state_space.series import series
 
 
 def particle_marginal(
-    log_prior: Any,
+    log_prior: Callable[..., Any],
     model: StateSpace,
-    data: Any,
+    data: Tree,
     proposal: Proposal,
     particles: int,
     correlation: float = 0.0,
     paths: bool = False,
-    times: Any = None,
-    inputs: Any = None,
+    times: Array = None,
+    inputs: Tree = None,
     resampling: str = "systematic",
     threshold: float = 1.0,
 ) -> MetropolisHastings:

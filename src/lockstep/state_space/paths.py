@@ -9,11 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from lockstep.core.trees import namespace
-from lockstep.core.types import Array
+from lockstep.core.types import Array, Tree
 from lockstep.state_space.series import Series
 
 
-def traced(series: Series, history: Any, lineage: Array, last: Array) -> Any:
+def traced(series: Series, history: Tree, lineage: Array, last: Array) -> Any:
     """The path that ends in particle ``last`` of the last observation: a state for each time from 0.
 
     The particle of an observation has its ancestor among those of the observation before.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -15,7 +16,7 @@ from lockstep.host.draws import draw_bulk
 MOST = 2**17  # numbers that one call may make: more of them do not fit a cache, through which a generator passes often
 
 
-def draw_rows(draw: Any, key: Key, rows: int, count: int) -> Any:
+def draw_rows(draw: Callable[..., Any], key: Key, rows: int, count: int) -> Any:
     """A row of noise for each time, with that of ``count`` particles each: from one call of ``draw``, or from several.
 
     Each of several calls makes some of the rows, with a key of its own, so that the time is linear in their number.

@@ -11,7 +11,7 @@ import numpy as np
 from lockstep.core.arguments import MOST, shapes
 from lockstep.core.parts import part, static
 from lockstep.core.trees import is_concrete, is_key
-from lockstep.core.types import Array
+from lockstep.core.types import Array, Tree
 
 
 @part
@@ -41,33 +41,33 @@ class Series:
         """How many observations there are."""
         return int(self.times.shape[0])
 
-    def observation(self, index: Any) -> Any:
+    def observation(self, index: Array) -> Any:
         """One observation."""
         return taken(self.data, index)
 
-    def time(self, index: Any) -> Any:
+    def time(self, index: Array) -> Any:
         """The time of an observation."""
         return taken(self.times, index)
 
-    def missing(self, index: Any) -> Any:
+    def missing(self, index: Array) -> Any:
         """Whether an observation is missing."""
         return taken(self.is_missing, index)
 
-    def at(self, time: Any) -> tuple[Any, ...]:
+    def at(self, time: Array) -> tuple[Any, ...]:
         """What the functions of the model get at a time: the time, and the input if there are inputs."""
         if self.inputs is None:
             return (time,)
         return time, taken(self.inputs, time)
 
 
-def taken(tree: Any, index: Any) -> Any:
+def taken(tree: Tree, index: Array) -> Any:
     """One row of every leaf."""
     if isinstance(index, jax.core.Tracer):
         return jax.tree.map(lambda leaf: jax.lax.dynamic_index_in_dim(jnp.asarray(leaf), index, keepdims=False), tree)
     return jax.tree.map(lambda leaf: leaf[index], tree)
 
 
-def series(data: Any, times: Any = None, inputs: Any = None) -> Series:
+def series(data: Tree, times: Array = None, inputs: Tree = None) -> Series:
     """Data of a user with the times of its observations and the inputs of the model, checked."""
     data, inputs = _plain(data, "data"), _plain(inputs, "inputs")
     leaves = jax.tree.leaves(data)
@@ -107,21 +107,21 @@ def series(data: Any, times: Any = None, inputs: Any = None) -> Series:
     )
 
 
-def _plain(value: Any, name: str) -> Any:
+def _plain(value: object, name: str) -> Any:
     """Numbers as they are, a list of them as an array."""
     if any(is_key(leaf) for leaf in jax.tree.leaves(value)):
         raise TypeError(f"{name} is {shapes(value)}; it must be numbers, not a random key")
     return _array(value, name) if type(value) is list else value
 
 
-def _array(value: Any, name: str) -> np.ndarray:
+def _array(value: object, name: str) -> np.ndarray:
     try:
         return np.asarray(value)
     except ValueError:
         raise ValueError(f"{name} is {value!r}; its rows must have one length") from None
 
 
-def _missing(data: Any, count: int) -> np.ndarray:
+def _missing(data: Tree, count: int) -> np.ndarray:
     """Which observations have no number at all."""
     found = [np.isnan(leaf).reshape(count, -1).all(axis=1) for leaf in jax.tree.leaves(data) if leaf.dtype.kind == "f"]
     is_all = len(found) == len(jax.tree.leaves(data))

@@ -13,6 +13,7 @@ from lockstep.core import random
 from lockstep.core.parts import show
 from lockstep.core.precision import canonical, double_precision
 from lockstep.core.trees import is_key
+from lockstep.core.types import Array, Key, Position, Tree
 from lockstep.host.draws import draw_bulk
 from lockstep.state_space.filter import Filter
 from lockstep.state_space.functions import require_states
@@ -26,7 +27,7 @@ class Simulated(NamedTuple):
     data: Any
 
 
-def simulated(model: Any, key: Any, theta: Any, times: Any, inputs: Any) -> Simulated:
+def simulated(model: Any, key: Key, theta: Position, times: Array, inputs: Tree) -> Simulated:
     """One draw of the process from its initial law, observed at some times."""
     if not is_key(key):
         raise TypeError(f"key is {show(key)}; it must be a random key, such as jax.random.key(1)")
@@ -43,13 +44,13 @@ def simulated(model: Any, key: Any, theta: Any, times: Any, inputs: Any) -> Simu
 
 
 @jax.jit
-def _simulated(model: Any, key: Any, theta: Any, plan: Series) -> Any:
+def _simulated(model: Any, key: Key, theta: Position, plan: Series) -> Any:
     key_states, key_data = random.split(key)
     made = Filter(model, plan, 1)
     noise = draw_bulk(model.draw, key_states, 1, (plan.length + 1,))
     first = made.settled(require_states(model.initial(taken(noise, 0), theta), "initial", 1, 0), noise, theta)
 
-    def body(states: Any, time: Any) -> Any:
+    def body(states: Tree, time: Array) -> Any:
         moved = model.transition(taken(noise, time), states, theta, *plan.at(time))
         moved = require_states(moved, "transition", 1, time, states)
         return moved, moved
@@ -59,7 +60,7 @@ def _simulated(model: Any, key: Any, theta: Any, plan: Series) -> Any:
     if model.observe is None:
         return states, None
 
-    def observe(key: Any, time: Any) -> Any:
+    def observe(key: Any, time: Array) -> Any:
         one = jax.tree.map(lambda leaf: leaf[time][None], states)
         return jax.tree.map(lambda leaf: leaf[0], model.observe(key[None], one, theta, *plan.at(time)))
 
@@ -67,7 +68,7 @@ def _simulated(model: Any, key: Any, theta: Any, plan: Series) -> Any:
     return states, jax.lax.map(lambda both: observe(*both), (keys, plan.times))
 
 
-def on_host(model: Any, key: Any, theta: Any, plan: Series) -> Any:
+def on_host(model: Any, key: Any, theta: Position, plan: Series) -> Any:
     """The same with black boxes, which draw from a generator."""
     generator = np.random.default_rng(np.asarray(jr.key_data(key)))
     theta = jax.tree.map(lambda leaf: np.asarray(leaf)[()], theta)

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from lockstep.core.trees import namespace
-from lockstep.core.types import Array
+from lockstep.core.types import Array, Position, Tree
 from lockstep.state_space.filter import Cloud, Filter, FilterNoise, kept
 from lockstep.state_space.functions import one_number
 
@@ -22,7 +22,7 @@ SLACK = 1e-9  # of a bound: what rounding may add to an increment
 
 
 def run_until(
-    made: Filter, noise: FilterNoise, theta: Any, least: Array, is_kept: bool = False
+    made: Filter, noise: FilterNoise, theta: Position, least: Array, is_kept: bool = False
 ) -> tuple[Cloud, tuple[Any, Any]]:
     """Run a filter as long as its log likelihood estimate may become ``least``: the last cloud, and the history.
 
@@ -32,15 +32,15 @@ def run_until(
     positions, bounds = made.positions(noise), bounds_of(made, theta, xp)
     to_come = xp.append(xp.cumsum(bounds[:0:-1])[::-1], 0.0)  # after each observation
 
-    def held(cloud: Cloud, index: Any) -> Cloud:
+    def held(cloud: Cloud, index: Array) -> Cloud:
         is_exceeded = cloud.increment > bounds[index]
         return cloud._replace(log_likelihood=xp.where(is_exceeded, np.nan, cloud.log_likelihood)[()])
 
-    def is_open(carry: Any) -> Any:
+    def is_open(carry: Tree) -> Any:
         index, cloud, *_ = carry
         return (index < count) & ~(cloud.log_likelihood + to_come[index - 1] < least)
 
-    def advanced(carry: Any) -> Any:
+    def advanced(carry: Tree) -> Any:
         index, cloud, history, lineage = carry
         cloud, history = made.advance(cloud, positions[index], noise.states, theta, index, history)
         return index + 1, held(cloud, index), history, kept(lineage, cloud.ancestors, index)
@@ -58,11 +58,11 @@ def run_until(
     return cloud._replace(log_likelihood=reached), (history, lineage)
 
 
-def bounds_of(made: Filter, theta: Any, xp: Any) -> Array:
+def bounds_of(made: Filter, theta: Position, xp: Any) -> Array:
     """What the increment at each observation does not exceed, rounding included."""
     series, function = made.series, made.model.log_bound.function
 
-    def of(index: Any) -> Any:
+    def of(index: Array) -> Any:
         time = series.time(index)
         found = one_number(function(theta, series.observation(index), *series.at(time)), "log_bound", time)
         most = made.unless_missing(found, index)

@@ -44,7 +44,7 @@ def save_arrays(file: BinaryIO, arrays: Mapping[str, np.ndarray]) -> None:
                 member.write(data)
 
 
-def write_json(path: Path, value: Any) -> None:
+def write_json(path: Path, value: object) -> None:
     """Commit a JSON file."""
     text = json.dumps(value, indent=1, ensure_ascii=False).encode()
     if len(text) > MOST_TEXT:

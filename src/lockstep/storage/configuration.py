@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from lockstep.core.kernel import Kernel
+from lockstep.core.types import Tree
 from lockstep.storage.fingerprint.noise import noise_fingerprint
 from lockstep.storage.fingerprint.owner import package_version
 from lockstep.storage.fingerprint.walk import Walk
@@ -16,7 +18,7 @@ TOLD_ANYWAY = {"jax", "jaxlib", "numpy"}  # every run records their versions
 MODEL = ("kernel", "initial", CODE, NOISE)  # what another model may have of its own, and a resume may accept
 
 
-def describe(value: Any, name: str) -> dict[str, str]:
+def describe(value: object, name: str) -> dict[str, str]:
     """Everything that ``value`` is made of, by path: numbers, digests of arrays, and of the code of functions.
 
     >>> describe({"scale": 2.0, "steps": (1,)}, "it")
@@ -29,7 +31,7 @@ def describe(value: Any, name: str) -> dict[str, str]:
     return found | walk.internals
 
 
-def describe_model(kernel: Any, initial: Any) -> dict[str, Any]:
+def describe_model(kernel: Kernel, initial: Any) -> dict[str, Any]:
     """What a kernel and a start are made of, the code and the packages that they use, and the noise.
 
     What cannot be compared is listed by path.
@@ -72,14 +74,14 @@ def _without_moved(there: Mapping[str, Any], here: Mapping[str, Any]) -> tuple[d
     return first, {module: here[module] for module in here if module not in {b for _, b in moved}}
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     if value is None:
         return "nothing"
     text = value if isinstance(value, str) else str(dict(value) if isinstance(value, Mapping) else value)
     return text if len(text) <= 80 else f"{text[:77]}…"
 
 
-def _is_other_python(first: Any, second: Any) -> bool:
+def _is_other_python(first: Tree, second: Tree) -> bool:
     """Whether two functions differ only in being compiled by different Pythons: then their sources tell, if known."""
     if not (isinstance(first, str) and isinstance(second, str) and " with code " in first and " with code " in second):
         return False

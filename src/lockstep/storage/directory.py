@@ -194,7 +194,7 @@ def require_empty(path: Path) -> None:
         )
 
 
-def _printable(value: Any) -> str:
+def _printable(value: object) -> str:
     return "".join(letter if letter.isprintable() else " " for letter in str(value)[:2000])
 
 

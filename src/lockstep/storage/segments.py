@@ -14,7 +14,9 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
+from lockstep.core.kernel import Positioned
 from lockstep.core.trees import is_key
+from lockstep.core.types import Array
 from lockstep.engine.block import Output
 from lockstep.engine.totals import Totals
 from lockstep.storage import structure
@@ -69,7 +71,9 @@ def segment_path(directory: Path, number: int) -> Path:
     return directory / f"segment-{number:06d}.npz"
 
 
-def write_segment(segment: Segment, output: Output | None, pending: Any, state: Any, before: tuple[Any, ...]) -> None:
+def write_segment(
+    segment: Segment, output: Output | None, pending: Any, state: Positioned, before: tuple[Any, ...]
+) -> None:
     """Commit a segment: its draws (if it has any), the info of a draw that has only begun, and the state.
 
     ``before`` are the state and the info before its last updates, and the info after them.
@@ -166,7 +170,7 @@ def read_output(segment: Segment) -> Output:
         raise DamagedError(f"{segment.path} does not hold its draws ({error}). {_remedy(segment.path)}") from None
 
 
-def read_state(segment: Segment, like: Any, name: str = "state") -> tuple[Any, dict[str, list[np.ndarray]]]:
+def read_state(segment: Segment, like: object, name: str = "state") -> tuple[Any, dict[str, list[np.ndarray]]]:
     """The state at the end of a segment in the structure of ``like``, and the leaves of infos by name.
 
     With the name ``before`` the state from which its last updates were taken.
@@ -198,7 +202,7 @@ def _as(leaf: np.ndarray, like: Any) -> Any:
     return jnp.asarray(leaf) if isinstance(like, jax.Array) else leaf
 
 
-def _plain(leaf: Any) -> np.ndarray:
+def _plain(leaf: Array) -> np.ndarray:
     return np.asarray(jr.key_data(leaf) if is_key(leaf) else leaf)
 
 

@@ -10,13 +10,14 @@ import jax
 
 from lockstep.core.kernel import Info
 from lockstep.core.trees import is_named, key_of
+from lockstep.core.types import Key, Tree
 from lockstep.coupling.common_noise import CoupledInfo, Pair, ShadowedInfo
 
 LEAF = "array"
 KNOWN = {kind.__name__: kind for kind in (Pair, Info, CoupledInfo, ShadowedInfo)}
 
 
-def encode(tree: Any) -> Any:
+def encode(tree: Tree) -> Any:
     """The structure of a tree. Nodes of a type that only their program knows become mappings by name."""
     if tree is None:
         return None
@@ -32,7 +33,7 @@ def encode(tree: Any) -> Any:
     return {"mapping": [[key_name(path[-1]), node] for (path, _), node in zip(children, inner, strict=True)]}
 
 
-def decode(node: Any, leaves: Iterator[Any]) -> Any:
+def decode(node: object, leaves: Iterator[Any]) -> Any:
     """The tree of a structure, with its leaves in order."""
     match node:
         case None:
@@ -56,7 +57,7 @@ def decode(node: Any, leaves: Iterator[Any]) -> Any:
     raise ValueError(f"{node!r} is no structure of arrays")
 
 
-def key_name(key: Any) -> Any:
+def key_name(key: Key) -> Any:
     """The name, key or index by which a tree holds one of its children."""
     found = key_of(key)
     return found if isinstance(found, (str, int)) else str(key)

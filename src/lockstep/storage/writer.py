@@ -42,7 +42,7 @@ class Writer:
         self.trees: Any = self.segments[-1].trees if self.segments else None
         self.committed_at = time.monotonic()
 
-    def resume(self, like: Any) -> Point | None:
+    def resume(self, like: object) -> Point | None:
         """Where the run stands, in the structure of its initial states; None if it has not begun."""
         if not self.segments:
             return None

@@ -11,7 +11,7 @@ import numpy as np
 from lockstep.core.arguments import positive
 from lockstep.core.flat import flatten
 from lockstep.core.parts import part, set_field
-from lockstep.core.types import Array, Position
+from lockstep.core.types import Array, Position, Tree
 from lockstep.host.functions import Function, Scalar, wrapped
 from lockstep.proposals.scales import unstretch
 
@@ -23,7 +23,7 @@ class RowBound(Protocol):
     @property
     def distance(self) -> Any: ...
     def at(self, factor: Array) -> Any: ...
-    def coefficient(self, row: Any, is_controlled: bool) -> Array: ...
+    def coefficient(self, row: Tree, is_controlled: bool) -> Array: ...
 
 
 @part
@@ -59,7 +59,7 @@ class Bound:
     def at(self, factor: Array) -> Bound:
         return self
 
-    def coefficient(self, row: Any, is_controlled: bool) -> Array:
+    def coefficient(self, row: Tree, is_controlled: bool) -> Array:
         return self.row(row)
 
 
@@ -94,7 +94,7 @@ class LinearBound:
         """In the coordinates of a covariance factor L."""
         return LinearBound(self.features, self.first, self.third, factor)
 
-    def coefficient(self, row: Any, is_controlled: bool) -> Array:
+    def coefficient(self, row: Tree, is_controlled: bool) -> Array:
         x = jnp.ravel(self.features(row))
         norm = jnp.linalg.norm(self.factor * x if np.ndim(self.factor) < 2 else self.factor.T @ x)
         return self.third / 2 * norm**3 if is_controlled else self.first * norm

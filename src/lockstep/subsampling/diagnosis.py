@@ -11,10 +11,11 @@ import numpy as np
 from lockstep.core import random
 from lockstep.core.adopt import adopted
 from lockstep.core.arguments import real_numbers
+from lockstep.core.estimator import Estimator
 from lockstep.core.flat import require_floating, size, unflatten
 from lockstep.core.precision import canonical, double_precision
 from lockstep.core.proposal import Proposal
-from lockstep.core.types import Array, Key, Position
+from lockstep.core.types import Array, Key, Position, Tree
 from lockstep.proposals.independent import Candidate
 from lockstep.subsampling.rows import widened
 
@@ -30,7 +31,7 @@ class Remainders(Protocol):
 
     rows: Any
 
-    def remainder(self, position: Position, row: Any) -> Array: ...
+    def remainder(self, position: Position, row: Tree) -> Array: ...
     def known(self, position: Position) -> Array: ...
 
 
@@ -57,7 +58,7 @@ class Diagnosis(NamedTuple):
         return f"acceptance {self.acceptance:.2f}{tail}, variance of a one-row estimate {self.variance:.3g}"
 
 
-def diagnose(estimator: Any, proposal: Any, start: Position, mean: Array, factor: Array) -> Diagnosis:
+def diagnose(estimator: Any, proposal: Proposal, start: Position, mean: Array, factor: Array) -> Diagnosis:
     """Look at draws from N(mean, factor factorᵀ) and at what a proposal makes of them.
 
     Parameters
@@ -99,11 +100,11 @@ def diagnose(estimator: Any, proposal: Any, start: Position, mean: Array, factor
 
 @jax.jit
 def _looked_at(
-    estimator: Any,
-    proposal: Any,
+    estimator: Estimator,
+    proposal: Proposal,
     start: Position,
     vectors: Array,
-    rows: Any,
+    rows: Tree,
     key: Key,
 ) -> tuple[Array, ...]:
     """Log proposal ratios, log targets at draws and candidates, variances, log densities.
@@ -119,7 +120,7 @@ def _looked_at(
     return log_q, targets[:, 0], targets[:, 1], variances, log_density
 
 
-def _of_pair(estimator: Any, rows: Any, pair: Any) -> tuple[Array, Array]:
+def _of_pair(estimator: Any, rows: Tree, pair: Any) -> tuple[Array, Array]:
     """The log target at two positions, and the variance of N times the difference of remainders over the rows."""
 
     def one(position: Position) -> tuple[Array, Array]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -12,7 +13,7 @@ import numpy as np
 from lockstep.core.flat import flatten, require_floating, unflatten
 from lockstep.core.precision import canonical, double_precision
 from lockstep.core.trees import describe
-from lockstep.core.types import Array, Position
+from lockstep.core.types import Array, Position, Tree
 from lockstep.host.functions import Scalar, wrapped
 from lockstep.subsampling.objective import Objective, covariance_factor, prior_derivatives
 from lockstep.subsampling.prior import prior_of, require_order
@@ -45,7 +46,13 @@ class Mode(NamedTuple):
     passes: int
 
 
-def find_mode(log_prior: Any, log_likelihood: Any, data: Any, initial: Position, progress: bool | None = None) -> Mode:
+def find_mode(
+    log_prior: Callable[..., Any],
+    log_likelihood: Callable[..., Any],
+    data: Tree,
+    initial: Position,
+    progress: bool | None = None,
+) -> Mode:
     """Find the mode of ``log_prior + Σ log_likelihood(·, row)`` and the normal approximation there.
 
     A search on some tens of thousands of rows comes first, then Newton steps on all of them: two or three passes over
@@ -141,7 +148,13 @@ def _approximation(
 
 
 def known_mode(
-    log_prior: Any, log_likelihood: Any, rows: Rows, position: Position, center: Any, gradient: Any, hessian: Any
+    log_prior: Callable[..., Any],
+    log_likelihood: Callable[..., Any],
+    rows: Rows,
+    position: Position,
+    center: Any,
+    gradient: Any,
+    hessian: Any,
 ) -> Mode | None:
     """The mode at which an expansion of the log likelihood was made, from its derivatives and one pass over the data.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -20,7 +21,9 @@ APART = 6.0  # standard deviations
 LEAST_MASS = 1e-4  # of a mode, relative to the heaviest
 
 
-def other_modes(log_prior: Any, log_likelihood: Any, rows: Rows, mode: Mode) -> list[Mode]:
+def other_modes(
+    log_prior: Callable[..., Any], log_likelihood: Callable[..., Any], rows: Rows, mode: Mode
+) -> list[Mode]:
     """Modes of the posterior besides one that is known, where searches from scattered starts end.
 
     The starts are the mode mirrored at the origin and points spread as widely as the mode's own coordinates. No search

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -23,14 +24,20 @@ class Objective:
     """Minus the log posterior as a function of whitened coordinates; each evaluation is one pass over the rows."""
 
     def __init__(
-        self, log_prior: Any, log_likelihood: Any, rows: Rows, like: Position, total: int, show: bool | None
+        self,
+        log_prior: Callable[..., Any],
+        log_likelihood: Callable[..., Any],
+        rows: Rows,
+        like: Position,
+        total: int,
+        show: bool | None,
     ) -> None:
         self.log_prior, self.log_likelihood, self.rows, self.like = log_prior, log_likelihood, rows, like
         self.weight, self.show, self.passes = total / rows.size, show, 0
         self.center, self.factor = np.zeros(size(like)), np.eye(size(like))
         self.cache: dict[bytes, tuple[Sums, Sums]] = {}
 
-    def at(self, u: Any) -> tuple[Sums, Sums]:
+    def at(self, u: Array) -> tuple[Sums, Sums]:
         """Sums of the likelihood, and with the prior added."""
         key = np.asarray(u).tobytes()
         if key not in self.cache:
@@ -63,7 +70,7 @@ class Objective:
         """SciPy's trust-region Newton method from the origin of the whitened coordinates."""
         from scipy.optimize import minimize
 
-        def value(u: Any) -> float:
+        def value(u: Array) -> float:
             found = -float(self.at(u)[1].value)
             return found if np.isfinite(found) else np.inf
 
@@ -98,7 +105,7 @@ class Objective:
         self.move_to(self.minimize(radius, NEAR_ENOUGH))
         self.move_to(self.minimize(1.0, NEAR_ENOUGH))
 
-    def move_to(self, u: Any) -> None:
+    def move_to(self, u: Array) -> None:
         """Make a point the new origin, and its Hessian the new unit of length where it is one."""
         _, posterior = self.at(u)
         center = self.center + self.factor @ np.asarray(u)
@@ -119,6 +126,6 @@ def covariance_factor(precision: Array) -> Array | None:
 
 
 @jax.jit
-def prior_derivatives(log_prior: Any, vector: Array, like: Position) -> Sums:
+def prior_derivatives(log_prior: Callable[..., Any], vector: Array, like: Position) -> Sums:
     """Value, gradient and Hessian of a log prior at a flat position."""
     return derivatives(log_prior, vector, like)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
@@ -20,12 +21,12 @@ class Flat:
         return jnp.zeros((), float)
 
 
-def prior_of(log_prior: Any) -> Scalar:
+def prior_of(log_prior: Callable[..., Any]) -> Scalar:
     """A user's log prior, or a flat one."""
     return wrapped(Scalar, Flat() if log_prior is None else log_prior, "log_prior")
 
 
-def require_order(log_likelihood: Any, call: str) -> None:
+def require_order(log_likelihood: Callable[..., Any], call: str) -> None:
     """Refuse data, or nothing, where the log likelihood belongs: the prior was forgotten, or does not come first."""
     if not callable(log_likelihood):
         raise TypeError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lockstep.core.adopt import adopted
+from lockstep.core.estimator import Estimator
 from lockstep.core.proposal import Proposal
 from lockstep.core.warnings import warn
 from lockstep.proposals import CrankNicolson, IndependentNormal, IndependentStudent
@@ -19,7 +20,7 @@ DEGREES = (5.0, 2.0)  # of a Student proposal: heavier tails if those of the fir
 NAMES = ("normal", "student", "crank_nicolson")
 
 
-def check_proposal(proposal: Any) -> str | None:
+def check_proposal(proposal: Proposal) -> str | None:
     """The name of a proposal that is to be made at the mode; None for a proposal, or where the choice is ours."""
     if isinstance(proposal, str):
         if proposal not in NAMES:
@@ -30,12 +31,12 @@ def check_proposal(proposal: Any) -> str | None:
     return None
 
 
-def is_short(proposal: Any) -> bool:
+def is_short(proposal: Proposal) -> bool:
     """Whether only short steps would do: the posterior is then far from normal, whatever they accept."""
     return isinstance(proposal, CrankNicolson) and proposal.step < SHORT
 
 
-def choose_proposal(proposal: Any, name: str | None, estimator: Any, mode: Mode) -> tuple[Any, Diagnosis]:
+def choose_proposal(proposal: Proposal, name: str | None, estimator: Estimator, mode: Mode) -> tuple[Any, Diagnosis]:
     """The proposal that was asked for, or the first that serves, and what its candidates will meet.
 
     Independent draws if they serve, with heavier tails if not, else smaller steps; the best of all if none serves. If

@@ -9,13 +9,14 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from numpy.typing import DTypeLike
 
 from lockstep.core import random
 from lockstep.core.arguments import is_array, shapes
 from lockstep.core.parts import part, static
 from lockstep.core.precision import double_precision
 from lockstep.core.trees import Settled, is_key
-from lockstep.core.types import Array, Key, Shape
+from lockstep.core.types import Array, Key, Shape, Tree
 from lockstep.host.callback import on_host
 
 BLOCK_BYTES = 2**24
@@ -33,7 +34,7 @@ class Files:
         indices = np.asarray(indices)
         order = np.argsort(indices, axis=None)
 
-        def read(leaf: Any) -> np.ndarray:
+        def read(leaf: Array) -> np.ndarray:
             rows = np.empty((indices.size, *leaf.shape[1:]), leaf.dtype)
             rows[order] = leaf[indices.ravel()[order]]
             return rows.reshape(*indices.shape, *leaf.shape[1:])
@@ -43,7 +44,7 @@ class Files:
     def fetch(self, indices: Array) -> Any:
         """The rows, from within a compiled program: one call to the host for all of a block."""
 
-        def like(leaf: Any) -> Any:
+        def like(leaf: Array) -> Any:
             return jax.ShapeDtypeStruct((*indices.shape, *leaf.shape[1:]), leaf.dtype)
 
         return on_host(self.take, jax.tree.map(like, self.arrays), indices)
@@ -112,12 +113,12 @@ class Rows(Settled):
         return f"{self.size:,} rows" + (" on disk" if self.files is not None else "")
 
 
-def widened(rows: Any) -> Any:
+def widened(rows: Tree) -> Any:
     """Rows in double precision."""
     return jax.tree.map(lambda leaf: leaf.astype(_wide(leaf.dtype)), rows)
 
 
-def as_rows(data: Any) -> Rows:
+def as_rows(data: Tree) -> Rows:
     """Check data of a user and hold them as rows."""
     if isinstance(data, Rows):
         return data
@@ -172,7 +173,7 @@ def _require_finite(leaves: Any) -> None:
                 )
 
 
-def _wide(dtype: Any) -> np.dtype:
+def _wide(dtype: DTypeLike) -> np.dtype:
     return np.dtype(np.float64) if np.dtype(dtype).kind == "f" else np.dtype(dtype)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -10,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from lockstep.core.flat import unflatten
-from lockstep.core.types import Array, Position
+from lockstep.core.types import Array, Position, Tree
 from lockstep.subsampling.rows import Rows, widened
 
 MOST_NUMBERS = 2**22  # in the largest array of one block
@@ -44,7 +45,7 @@ def block_length(rows: Rows, dimension: int) -> int:
     return min(rows.size, MOST_ROWS, max(LEAST_ROWS, MOST_NUMBERS // numbers))
 
 
-def derivatives(function: Any, vector: Array, like: Position) -> Sums:
+def derivatives(function: Callable[..., Any], vector: Array, like: Position) -> Sums:
     """Value, gradient and Hessian of a function of a position, at a flat position."""
 
     def of_vector(v: Array) -> Array:
@@ -56,10 +57,12 @@ def derivatives(function: Any, vector: Array, like: Position) -> Sums:
 
 
 @jax.jit
-def block_derivatives(log_likelihood: Any, block: Any, skipped: int, vector: Array, like: Position) -> Sums:
+def block_derivatives(
+    log_likelihood: Callable[..., Any], block: Any, skipped: int, vector: Array, like: Position
+) -> Sums:
     """The sum over a block without its first rows, with its derivatives."""
 
-    def of_piece(rows: Any, is_counted: Array) -> Sums:
+    def of_piece(rows: Tree, is_counted: Array) -> Sums:
         def total(position: Position) -> Array:
             return _sum(jax.vmap(log_likelihood, in_axes=(None, 0))(position, rows), is_counted)
 
@@ -68,7 +71,7 @@ def block_derivatives(log_likelihood: Any, block: Any, skipped: int, vector: Arr
     return _over_pieces(of_piece, block, skipped, len(vector))
 
 
-def all_derivatives(log_likelihood: Any, rows: Rows, vector: Array, like: Position) -> Sums:
+def all_derivatives(log_likelihood: Callable[..., Any], rows: Rows, vector: Array, like: Position) -> Sums:
     """The sum over all rows, with its derivatives."""
     found = [
         block_derivatives(log_likelihood, block, skipped, vector, like)
@@ -78,10 +81,12 @@ def all_derivatives(log_likelihood: Any, rows: Rows, vector: Array, like: Positi
 
 
 @jax.jit
-def block_values(log_likelihood: Any, block: Any, skipped: int, vectors: Array, count: int, like: Position) -> Array:
+def block_values(
+    log_likelihood: Callable[..., Any], block: Any, skipped: int, vectors: Array, count: int, like: Position
+) -> Array:
     """The sum over a block without its first rows, at the first ``count`` of several flat positions, and zeros."""
 
-    def of_piece(rows: Any, is_counted: Array) -> Array:
+    def of_piece(rows: Tree, is_counted: Array) -> Array:
         def fill(i: Array, totals: Array) -> Array:
             values = jax.vmap(log_likelihood, in_axes=(None, 0))(unflatten(vectors[i], like), rows)
             return totals.at[i].set(_sum(values, is_counted))
@@ -91,7 +96,7 @@ def block_values(log_likelihood: Any, block: Any, skipped: int, vectors: Array, 
     return _over_pieces(of_piece, block, skipped, 1)
 
 
-def _over_pieces(function: Any, block: Any, skipped: int, dimension: int) -> Any:
+def _over_pieces(function: Callable[..., Any], block: Any, skipped: int, dimension: int) -> Any:
     """The sum of ``function(rows, is_counted)`` over pieces of a block, the rows in double precision.
 
     The last piece begins earlier than where the one before it ended, as the last block does.
@@ -117,7 +122,7 @@ def _sum(values: Array, is_counted: Array) -> Array:
     return jnp.sum(jnp.where(is_counted, values, 0.0))
 
 
-def all_values(log_likelihood: Any, rows: Rows, vectors: Array, like: Position) -> np.ndarray:
+def all_values(log_likelihood: Callable[..., Any], rows: Rows, vectors: Array, like: Position) -> np.ndarray:
     """The log likelihood of all rows at several flat positions, in one pass."""
     count = len(vectors)
     # One program for whatever is few: the places between which it is compiled anew are powers of two.
@@ -129,12 +134,14 @@ def all_values(log_likelihood: Any, rows: Rows, vectors: Array, like: Position) 
 
 
 @jax.jit
-def prior_values(log_prior: Any, vectors: Array, like: Position) -> Array:
+def prior_values(log_prior: Callable[..., Any], vectors: Array, like: Position) -> Array:
     """A log prior at several flat positions."""
     return jax.vmap(lambda vector: log_prior(unflatten(vector, like)))(vectors)
 
 
-def require_row_values(log_likelihood: Any, start: int, block: Any, vector: Array, like: Position) -> None:
+def require_row_values(
+    log_likelihood: Callable[..., Any], start: int, block: Any, vector: Array, like: Position
+) -> None:
     """Find the row whose log likelihood is no number, and say so."""
     values = np.asarray(row_values(log_likelihood, block, vector, like))
     if not np.isfinite(values).all():
@@ -147,7 +154,7 @@ def require_row_values(log_likelihood: Any, start: int, block: Any, vector: Arra
 
 
 @jax.jit
-def row_values(log_likelihood: Any, block: Any, vector: Array, like: Position) -> Array:
+def row_values(log_likelihood: Callable[..., Any], block: Any, vector: Array, like: Position) -> Array:
     """The log likelihood of each row of a block at one flat position."""
     position = unflatten(vector, like)
     return jax.vmap(log_likelihood, in_axes=(None, 0))(position, widened(block))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
 
 import jax
@@ -9,7 +10,7 @@ import jax.numpy as jnp
 
 from lockstep.core.flat import flatten, unflatten
 from lockstep.core.parts import part, set_field
-from lockstep.core.types import Array, Position
+from lockstep.core.types import Array, Position, Tree
 from lockstep.host.functions import Scalar, wrapped
 
 
@@ -17,7 +18,7 @@ from lockstep.host.functions import Scalar, wrapped
 class Control(Protocol):
     """A surrogate: its value of a row, and the sum of these over all rows."""
 
-    def of_row(self, log_likelihood: Scalar, position: Position, row: Any) -> Array: ...
+    def of_row(self, log_likelihood: Scalar, position: Position, row: Tree) -> Array: ...
     def of_all(self, position: Position) -> Array: ...
 
 
@@ -38,7 +39,7 @@ class Taylor:
         delta = self._delta(position)
         return self._of_all(delta, delta)
 
-    def of_row(self, log_likelihood: Any, position: Position, row: Any) -> Array:
+    def of_row(self, log_likelihood: Callable[..., Any], position: Position, row: Tree) -> Array:
         """q_i, without its constant: derivatives along the line from θ* to the position."""
         delta = self._delta(position)
         return self._of_row(log_likelihood, position, row, delta, delta)
@@ -48,7 +49,9 @@ class Taylor:
         old, new = self._delta(position), self._delta(candidate)
         return self._of_all(new - old, new + old)
 
-    def change_of_row(self, log_likelihood: Any, position: Position, candidate: Position, row: Any) -> Array:
+    def change_of_row(
+        self, log_likelihood: Callable[..., Any], position: Position, candidate: Position, row: Tree
+    ) -> Array:
         """What `of_row` is more at the candidate: one expansion instead of two."""
         old, new = self._delta(position), self._delta(candidate)
         return self._of_row(log_likelihood, position, row, new - old, new + old)
@@ -60,7 +63,7 @@ class Taylor:
         """Σg·a + aᵀ ΣH b / 2."""
         return a @ (self.gradient + 0.5 * (self.hessian @ b))
 
-    def _of_row(self, log_likelihood: Any, like: Position, row: Any, a: Array, b: Array) -> Array:
+    def _of_row(self, log_likelihood: Callable[..., Any], like: Position, row: Tree, a: Array, b: Array) -> Array:
         """g_i·a + aᵀ H_i b / 2."""
 
         def value(flat: Array) -> Array:
@@ -95,11 +98,13 @@ class Surrogate:
     def of_all(self, position: Position) -> Array:
         return self.total(position)
 
-    def of_row(self, log_likelihood: Any, position: Position, row: Any) -> Array:
+    def of_row(self, log_likelihood: Callable[..., Any], position: Position, row: Tree) -> Array:
         return self.row(position, row)
 
 
-def change_of_row(control: Any, log_likelihood: Any, position: Position, candidate: Position, row: Any) -> Array:
+def change_of_row(
+    control: Any, log_likelihood: Callable[..., Any], position: Position, candidate: Position, row: Tree
+) -> Array:
     """What a surrogate's value of a row is more at the candidate."""
     if isinstance(control, Taylor):
         return control.change_of_row(log_likelihood, position, candidate, row)

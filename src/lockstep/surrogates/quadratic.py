@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax
 import numpy as np
 
@@ -11,6 +9,7 @@ from lockstep.core import flat
 from lockstep.core.arguments import positive, require_run
 from lockstep.core.declared import Part
 from lockstep.core.parts import part
+from lockstep.core.sampled import Sampled
 from lockstep.core.trees import namespace
 from lockstep.core.types import Array, Position
 from lockstep.host.functions import Wrapped
@@ -45,7 +44,7 @@ class Quadratic(Part, Wrapped):
         return array_module.maximum(self.linear @ z + z @ (self.curvature @ z) / 2, self.floor)
 
 
-def quadratic(run: Any, ridge: float = 1.0) -> Quadratic:
+def quadratic(run: Sampled, ridge: float = 1.0) -> Quadratic:
     """A quadratic surrogate of the log density, by ridge regression on a pilot run; then it is fixed.
 
     The noise of a run is known, so that all its candidates can be made again, also those that it rejected. The
@@ -92,7 +91,7 @@ def quadratic(run: Any, ridge: float = 1.0) -> Quadratic:
     return Quadratic(mean, scale, linear, curvature, floor, spread)
 
 
-def _require_pilot(run: Any) -> None:
+def _require_pilot(run: Sampled) -> None:
     require_run(run)
     if run.kernel is None:
         raise ValueError("run was loaded from disk, without its kernel; give the run as ls.sample returned it")

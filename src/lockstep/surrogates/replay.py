@@ -11,6 +11,7 @@ import numpy as np
 
 from lockstep.core import flat, random
 from lockstep.core.precision import canonical, double_precision
+from lockstep.core.sampled import Sampled
 from lockstep.core.types import Array, Key, Position
 from lockstep.engine.block import CELL
 from lockstep.host.boxes import forgotten
@@ -24,7 +25,7 @@ class Proposed(NamedTuple):
     differences: np.ndarray
 
 
-def replayed(run: Any) -> Proposed:
+def replayed(run: Sampled) -> Proposed:
     """The candidates of all updates of a run but the first of each chain, and D = log ratio - log proposal ratio."""
     with double_precision():
         kernel, positions = canonical(forgotten(run.kernel), "kernel"), canonical(run.positions, "positions")

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lockstep.chains.until import STATISTIC_DIGITS, TAIL, rounded_up
+from lockstep.core.sampled import Sampled
 from lockstep.coupling.names import components
 from lockstep.results.report.content import MOST_COMPONENTS
 from lockstep.results.standing import Broken, run_directories, seconds_left, state
@@ -170,7 +171,7 @@ def _looks(draws: int) -> list[int]:
     return [*looks, draws]
 
 
-def diagnosis(run: Any, draws: int) -> Diagnosis:
+def diagnosis(run: Sampled, draws: int) -> Diagnosis:
     """ArviZ's R-hat and effective sample sizes of the first draws of a run."""
     from arviz_stats.base import array_stats
 

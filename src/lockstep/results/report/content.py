@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from lockstep.core.sampled import Sampled
 from lockstep.coupling.common_noise import CoupledInfo, ShadowedInfo
 from lockstep.coupling.names import Component, components
 from lockstep.engine.bad_ratios import infos
@@ -21,7 +22,7 @@ WINDOWS = 100
 MOST_MARKS = 4000
 
 
-def plots(run: Any) -> dict[str, Any]:
+def plots(run: Sampled) -> dict[str, Any]:
     """Everything that the page draws."""
     shown = components(run)[:MOST_COMPONENTS]
     points = MOST_POINTS // max(1, len(shown) * run.chains * len(shown[0].legs))
@@ -92,7 +93,7 @@ def _windows(flags: np.ndarray, thin: int) -> np.ndarray:
     return np.add.reduceat(share, edges[:-1], axis=1) / np.diff(edges)
 
 
-def _separation(run: Any) -> dict[str, Any] | None:
+def _separation(run: Sampled) -> dict[str, Any] | None:
     """Draws at which coupled chains separated and became equal again, and the expected number of separations so far."""
     if not isinstance(run.info, (CoupledInfo, ShadowedInfo)):
         return None

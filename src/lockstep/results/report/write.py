@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import html
 import json
+from os import PathLike
 from pathlib import Path
 from string import Template
 from typing import Any
 
 from lockstep.core.arguments import path_of, require_run
 from lockstep.core.parts import show
+from lockstep.core.sampled import Sampled
 from lockstep.core.version import __version__
 from lockstep.coupling.names import components
 from lockstep.results.convergence import is_suspicious
@@ -21,7 +23,7 @@ from lockstep.storage.archive import commit, make_directory
 MOST_ROWS = 200
 
 
-def write_report(run: Any, path: Any) -> Path:
+def write_report(run: Sampled, path: str | PathLike[str]) -> Path:
     """Write a self-contained HTML page about a run, and return where it is.
 
     Findings in plain words come first; then traces with linked zoom, densities, ranks, acceptance, separations and
@@ -74,12 +76,12 @@ def texts(run: Any) -> dict[str, str]:
     }
 
 
-def _title(run: Any) -> str:
+def _title(run: Sampled) -> str:
     names = {"Coupled": "Two coupled chains", "Shadowed": "An exact chain and its shadow"}
     return names.get(type(run.kernel).__name__, "A run") + " in Lockstep"
 
 
-def _lead(run: Any) -> str:
+def _lead(run: Sampled) -> str:
     thinned = f", thinned by {run.thin}" if run.thin > 1 else ""
     pairs = "pairs of chains" if type(run.info).__name__ == "CoupledInfo" else "chains"
     return (
@@ -103,7 +105,7 @@ def _table(table: Any) -> str:
     return f"<table><thead><tr><th></th>{heads}</tr></thead>\n<tbody>{body}</tbody></table>{more}"
 
 
-def _kind(column: Any, value: Any) -> str:
+def _kind(column: Any, value: object) -> str:
     return ' class="far"' if is_suspicious(str(column), value) else ""
 
 
@@ -111,7 +113,7 @@ def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
 
 
-def _facts(run: Any) -> dict[str, str]:
+def _facts(run: Sampled) -> dict[str, str]:
     count = len(components(run))
     facts = {
         "kernel": run.about["kernel"] if run.kernel is None else show(run.kernel),

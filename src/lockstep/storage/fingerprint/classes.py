@@ -42,7 +42,7 @@ def _members(walk: Gathering, kind: type, spot: Spot) -> None:
             walk.visit(value.value if is_enum and isinstance(value, enum.Enum) else value, spot.at(f".{name}"))
 
 
-def _is_written(name: str, value: Any) -> bool:
+def _is_written(name: str, value: object) -> bool:
     """Whether the user wrote an attribute of a class, rather than Python or `dataclass`."""
     is_made = isinstance(value, types.FunctionType) and Path(value.__code__.co_filename).name in MAKERS
     is_slot = isinstance(value, SLOTS) or type(value).__name__ == "_tuplegetter"
@@ -69,7 +69,7 @@ def changed_attributes(kind: type) -> set[str]:
     return changed
 
 
-def _function_of(value: Any) -> Any:
+def _function_of(value: object) -> Any:
     """The function that an attribute of a class calls with the object."""
     match value:
         case property():

@@ -10,7 +10,7 @@ import sys
 import textwrap
 import types
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 
 def words(text: str) -> frozenset[str]:
@@ -79,7 +79,7 @@ def code_text(function: types.FunctionType) -> str:
 def code_bytes(code: types.CodeType, documentation: str | None = None) -> bytes:
     """What code does, whatever its file, its lines and its docstring."""
 
-    def constant(value: Any) -> bytes:
+    def constant(value: object) -> bytes:
         if isinstance(value, types.CodeType):
             return code_bytes(value)
         return repr(sorted(map(repr, value)) if isinstance(value, frozenset) else value).encode()
@@ -103,7 +103,7 @@ def _source_digest(function: types.FunctionType) -> str | None:
     return digest(_meaning(tree.body[0]).encode())
 
 
-def _meaning(node: Any) -> str:
+def _meaning(node: object) -> str:
     """A syntax tree as text, the same for all Pythons: no places, no docstrings, no fields that are empty."""
     if isinstance(node, list):
         return f"[{','.join(map(_meaning, node))}]"

@@ -78,7 +78,7 @@ def _closure(walk: Gathering, value: types.FunctionType, spot: Spot, changes: se
             continue
 
 
-def _global(walk: Gathering, value: Any, module: str, name: str, chains: set[tuple[str, ...]]) -> None:
+def _global(walk: Gathering, value: object, module: str, name: str, chains: set[tuple[str, ...]]) -> None:
     """A global that code uses; of a module, what the code takes from it."""
     if not isinstance(value, types.ModuleType):
         walk.later(module, name, type(walk).visit, value)

@@ -43,7 +43,7 @@ class Gathering(ABC):
         self._codes: dict[str, Any] = {}
 
     @abstractmethod
-    def visit(self, value: Any, spot: Spot) -> None:
+    def visit(self, value: object, spot: Spot) -> None:
         """Describe a value, whatever it is."""
 
     def inside(self, items: Iterable[tuple[str, Any]], spot: Spot) -> None:
@@ -56,7 +56,7 @@ class Gathering(ABC):
         spot.say(f"{OPAQUE}{what}")
         self.opaque[spot.path] = what
 
-    def meet_package(self, value: Any) -> None:
+    def meet_package(self, value: object) -> None:
         """Note the package that something belongs to, if it is one's."""
         if package := owner.package_of(value):
             self.packages.add(package)
@@ -65,7 +65,7 @@ class Gathering(ABC):
         """Whether code is the only one that was met under its name."""
         return self._codes.setdefault(name, code) is code
 
-    def later(self, module: str, name: str, follow: Callable[[Any, Any, Spot], None], value: Any) -> None:
+    def later(self, module: str, name: str, follow: Callable[[Any, Any, Spot], None], value: object) -> None:
         """Describe a function, a class or a global once, under its own name."""
         key = f"{module}.{name}"
         if key not in self._code:

@@ -8,7 +8,7 @@ from typing import Any
 from lockstep.storage.fingerprint import owner
 
 
-def own(value: Any) -> dict[str, Any]:
+def own(value: object) -> dict[str, Any]:
     """The attributes of an object by itself, those in slots left out."""
     try:
         return vars(value)
@@ -16,13 +16,13 @@ def own(value: Any) -> dict[str, Any]:
         return {}
 
 
-def public(value: Any) -> dict[str, Any]:
+def public(value: object) -> dict[str, Any]:
     """The attributes that are meant to be seen, sorted."""
     held = own(value)
     return {name: held[name] for name in sorted(held) if not (name.startswith("_") or held[name] is None)}
 
 
-def everything(value: Any) -> dict[str, Any]:
+def everything(value: object) -> dict[str, Any]:
     """All attributes of an object, those in slots included, sorted."""
     held = dict(own(value))
     for kind in type(value).__mro__:

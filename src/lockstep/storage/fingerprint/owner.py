@@ -9,7 +9,6 @@ import sys
 import sysconfig
 import types
 from pathlib import Path
-from typing import Any
 
 import lockstep
 from lockstep.core.foreign import attribute
@@ -44,7 +43,7 @@ def is_users_function(function: types.FunctionType) -> bool:
     return is_users_module(module_name(function)) if file.startswith("<") else not is_installed_file(file)
 
 
-def is_followed(value: Any) -> bool:
+def is_followed(value: object) -> bool:
     """Whether a value is a function of the user's."""
     return isinstance(value, types.FunctionType) and is_users_function(value)
 
@@ -72,7 +71,7 @@ def shown_module(name: str) -> str:
     return MODEL if name in ("", "__main__") or name.startswith("lockstep_model_") else name
 
 
-def package_of(value: Any) -> str:
+def package_of(value: object) -> str:
     """The package to which something belongs that is not the user's; empty for what comes with Python."""
     if isinstance(value, types.FunctionType):
         module = module_name(value)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import types
-from typing import Any
 
 import jax
 import jax.random as jr
@@ -16,7 +15,7 @@ LARGEST_SHOWN = 8  # entries of an array
 SIMPLE = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), np.generic)
 
 
-def plain_text(value: Any) -> str | None:
+def plain_text(value: object) -> str | None:
     """The text of a value that holds no others; None if it does."""
     if isinstance(value, jax.Array) and is_key(value):
         return f"random key {digest(np.asarray(jr.key_data(value)).tobytes())}"

@@ -15,6 +15,7 @@ import numpy as np
 
 from lockstep.core.foreign import attribute
 from lockstep.core.trees import is_named
+from lockstep.core.types import Key
 from lockstep.host.black_box import BlackBox
 from lockstep.storage.fingerprint import held, owner
 from lockstep.storage.fingerprint.changes import Found
@@ -31,7 +32,7 @@ CHANGING = (weakref.ref, np.random.Generator, np.random.RandomState, np.random.B
 TOLD_IN_FULL = words("builtins collections datetime decimal fractions jax numpy pandas pathlib types uuid xarray")
 
 
-def node(walk: Gathering, value: Any, spot: Spot) -> None:
+def node(walk: Gathering, value: object, spot: Spot) -> None:
     """Describe a value that holds others."""
     match value:
         case np.ma.MaskedArray():
@@ -93,7 +94,7 @@ def _partial(walk: Gathering, value: functools.partial[Any], spot: Spot) -> None
     walk.inside([(".func", value.func), *((f"({key})", argument) for key, argument in data)], spot)
 
 
-def _built_in(walk: Gathering, value: Any, spot: Spot) -> None:
+def _built_in(walk: Gathering, value: object, spot: Spot) -> None:
     """A function that is not written in Python, perhaps one of an object."""
     spot.say(_name(value))
     holder = attribute(value, "__self__")
@@ -111,7 +112,7 @@ def _wrapper(walk: Gathering, value: Any, spot: Spot) -> None:
     walk.visit(value.__wrapped__, spot.at(".wrapped"))
 
 
-def _name(value: Any) -> str:
+def _name(value: object) -> str:
     return str(attribute(value, "__qualname__") or attribute(value, "__name__") or type(value).__name__)
 
 
@@ -149,7 +150,7 @@ def _digest(walk: Gathering, value: Sequence[Any] | Mapping[str, Any], spot: Spo
     return digest((keys + repr(list(inner.values()))).encode())
 
 
-def _key(walk: Gathering, key: Any) -> str:
+def _key(walk: Gathering, key: Key) -> str:
     """A key of a mapping, or an entry of a set, as text that another process gives it too."""
     if isinstance(key, SIMPLE) or (isinstance(key, tuple) and all(isinstance(one, SIMPLE) for one in key)):
         return repr(key)
@@ -158,7 +159,7 @@ def _key(walk: Gathering, key: Any) -> str:
     return next(iter(inner.values())) if len(inner) == 1 else digest(repr(inner).encode())
 
 
-def _object(walk: Gathering, value: Any, spot: Spot) -> None:
+def _object(walk: Gathering, value: object, spot: Spot) -> None:
     """An object of any other kind: what it holds."""
     kind = type(value)
     top = kind.__module__.partition(".")[0]
@@ -186,7 +187,7 @@ def _object(walk: Gathering, value: Any, spot: Spot) -> None:
         _saved(walk, value, spot if top in TOLD_IN_FULL else spot._replace(found=walk.internals))
 
 
-def _saved(walk: Gathering, value: Any, spot: Spot) -> None:
+def _saved(walk: Gathering, value: object, spot: Spot) -> None:
     """An object of a package's: what the package itself would save of it."""
     try:
         reduced = None if isinstance(value, CHANGING) else value.__reduce_ex__(4)

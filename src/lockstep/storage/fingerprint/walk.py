@@ -8,8 +8,6 @@ setting.
 
 from __future__ import annotations
 
-from typing import Any
-
 from lockstep.storage.fingerprint.changes import Found
 from lockstep.storage.fingerprint.code import digest
 from lockstep.storage.fingerprint.gathering import Gathering, Spot
@@ -28,7 +26,7 @@ class Walk(Gathering):
         self._roots: list[Found] = []
         self._nodes = 0
 
-    def describe(self, value: Any, name: str) -> Found:
+    def describe(self, value: object, name: str) -> Found:
         """Describe a root; complete when the walk is `finished`."""
         found: Found = {}
         self._roots.append(found)
@@ -45,7 +43,7 @@ class Walk(Gathering):
             _shorten(found)
         return {module: dict(sorted(code[module].items())) for module in sorted(code)}
 
-    def visit(self, value: Any, spot: Spot) -> None:
+    def visit(self, value: object, spot: Spot) -> None:
         self._nodes += 1
         if self._nodes > MOST_NODES:
             self.say_opaque(f"more than {MOST_NODES:,} objects", spot)

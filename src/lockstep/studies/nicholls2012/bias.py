@@ -6,7 +6,6 @@ All cumulants are estimated from the same m samples as the estimate itself, as a
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -18,7 +17,7 @@ from lockstep.core.estimator import Estimate, Estimator
 from lockstep.core.parts import part
 from lockstep.core.precision import double_precision
 from lockstep.core.rule import Rule
-from lockstep.core.types import Array, Key, Position, Shape
+from lockstep.core.types import Array, Key, Position, Shape, Tree
 from lockstep.coupling.common_noise import Coupled
 from lockstep.kernels import penalty
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
@@ -61,7 +60,7 @@ class SampledInverseGamma(Estimator):
         total, squares = jax.lax.fori_loop(0, jnp.asarray(self.m, int), add, (zeros, zeros))
         return reciprocal, (squares * (self.m / total) ** 2 - self.m) / (self.m - 1)
 
-    def __call__(self, noise: Any, position: Position, candidate: Position) -> Estimate:
+    def __call__(self, noise: Tree, position: Position, candidate: Position) -> Estimate:
         reciprocal, squared_variation = noise
         bias = squared_variation * reciprocal / self.m
         value = difference(position, candidate) - 1 + reciprocal

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from lockstep.core.types import Tree
 from lockstep.coupling.common_noise import Coupled
 from lockstep.sampling import sample
 from lockstep.separation import summary
@@ -49,7 +50,7 @@ def _moments(sums: np.ndarray) -> dict[str, Measured]:
     return {"mean": mean_of(sums), "variance": mean_of((sums - sums.mean()) ** 2)}
 
 
-def _typical_path(sums: dict[str, np.ndarray], info: Any) -> dict[str, np.ndarray]:
+def _typical_path(sums: dict[str, np.ndarray], info: Tree) -> dict[str, np.ndarray]:
     """The pair of chains whose first separation is the median one among all pairs of the run."""
     marks = np.asarray(info.marks)
     first = np.where(marks.any(axis=1), marks.argmax(axis=1), marks.shape[1])

@@ -8,8 +8,6 @@ every m, at the same cost.
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
@@ -19,7 +17,7 @@ from scipy import special
 from lockstep.core import random
 from lockstep.core.estimator import Estimate, Estimator
 from lockstep.core.parts import part
-from lockstep.core.types import Array, Key, Position, Shape
+from lockstep.core.types import Array, Key, Position, Shape, Tree
 from lockstep.estimators.samples import Pooled
 from lockstep.studies.nicholls2012.model import difference
 
@@ -68,13 +66,13 @@ class InverseGamma(Estimator):
         z = random.normal(key, shape)
         return z, self.m / gamma_from_normal(self.quantile, -z) - 1
 
-    def __call__(self, noise: Any, position: Position, candidate: Position) -> Estimate:
+    def __call__(self, noise: Tree, position: Position, candidate: Position) -> Estimate:
         m = self.m
         bias, variance = 1 / (m - 1), m**2 / ((m - 1) ** 2 * (m - 2))
         third = 4 * variance**1.5 * jnp.sqrt(m - 2) / (m - 3)
         return Estimate(difference(position, candidate) + noise[1], bias, variance, third, m)
 
-    def pooled(self, noise: Any, position: Position, candidate: Position) -> Pooled:
+    def pooled(self, noise: Tree, position: Position, candidate: Position) -> Pooled:
         """One estimate from the samples of several: W̄ is 1/(1 + noise); cumulants to first order."""
         total = len(noise[1]) * self.m
         averages = 1 / (1 + noise[1])
@@ -121,10 +119,10 @@ class NormalMean(Estimator):
         score = random.normal(jr.fold_in(key, 1), shape)
         return z, 2 * gamma_from_normal(self.quantile, score) / (self.m - 1) / self.m
 
-    def __call__(self, noise: Any, position: Position, candidate: Position) -> Estimate:
+    def __call__(self, noise: Tree, position: Position, candidate: Position) -> Estimate:
         return Estimate(difference(position, candidate) + noise[0], 0.0, noise[1], 0.0, self.m)
 
-    def pooled(self, noise: Any, position: Position, candidate: Position) -> Pooled:
+    def pooled(self, noise: Tree, position: Position, candidate: Position) -> Pooled:
         """One estimate from the samples of several; the variance of one sample is 1."""
         total = len(noise[0]) * self.m
         average = jnp.mean(noise[0])

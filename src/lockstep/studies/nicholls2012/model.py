@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
@@ -48,7 +46,7 @@ def draw_target(key: Key) -> Array:
     return jnp.asarray(MEANS)[component] + jnp.asarray(CHOLESKY)[component] @ random.normal(key_normal, (2,))
 
 
-def density_of_sum(values: Any) -> np.ndarray:
+def density_of_sum(values: object) -> np.ndarray:
     """The density of θ₁ + θ₂: normal components with means 6 and 12, variances 3 and 1."""
     values = np.asarray(values, float)
     total = np.zeros_like(values)

@@ -6,6 +6,7 @@ import dataclasses
 from typing import Any
 
 from lockstep.core.arguments import whole
+from lockstep.core.proposal import Proposal
 from lockstep.coupling.common_noise import Coupled, Shadowed
 from lockstep.kernels import naive, penalty, standard
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
@@ -40,7 +41,7 @@ def coupled_pair(proposal: Any, m: int, pair: str = "naive") -> tuple[Metropolis
 
 
 def separation(
-    proposal: Any,
+    proposal: Proposal,
     m: int,
     pair: str = "naive",
     updates: int = 20_000,

@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lockstep.core.types import Array
+
 
 class Measured(NamedTuple):
     """A number and its Monte Carlo standard error."""
@@ -33,7 +35,7 @@ def ratio_of(first: Measured, second: Measured) -> Measured:
     return Measured(ratio, abs(ratio) * float(np.hypot(first.se / first.value, second.se / second.value)))
 
 
-def line(x: Any, y: Any, se: Any) -> tuple[Measured, Measured]:
+def line(x: Array, y: Array, se: Any) -> tuple[Measured, Measured]:
     """Intercept and slope of the weighted least-squares line through points with known standard errors."""
     x, y, se = (np.asarray(values, float) for values in (x, y, se))
     design = np.stack([np.ones_like(x), x], axis=1) / se[:, None]

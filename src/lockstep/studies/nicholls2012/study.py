@@ -169,7 +169,7 @@ def _write_json(path: Path, facts: dict[str, str], said: list[str], table: list[
     path.write_text(json.dumps(_plain(content), ensure_ascii=False, indent=1, allow_nan=False), encoding="utf-8")
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     """What JSON can hold: lists for arrays, null for numbers that are not finite, names for standard errors."""
     if isinstance(value, Measured):
         return _plain(value._asdict())
