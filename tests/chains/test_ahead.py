@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import threading
+import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import pytest
 from covering import chosen
 
 import lockstep as ls
+from lockstep.chains import ahead
 from lockstep.chains.foresight import Foresight, Guess
 from lockstep.chains.pool import Workers
 from lockstep.core.kernel import State
@@ -289,6 +291,44 @@ def test_the_most_probable_guess_is_made_first():
         executor.work()
     assert done == [0, 2, 1]
     assert guesses[2].made.result()[0][0].value == host_density(np.array([2.0]))
+
+
+@pytest.mark.parametrize(
+    ("share", "probability", "is_waited_for"),
+    [
+        (0.9, 0.75, True),
+        (0.7, 0.75, False),
+        (0.97, 0.95, True),
+        (0.9, 0.95, False),
+        (0.1, 0.5, False),
+        (1.6, 0.5, False),
+    ],
+)
+def test_a_worker_waits_for_an_update_that_is_nearly_there(share, probability, is_waited_for):
+    engine = ahead.InterpretedAhead(None, 2)
+    engine.learn(100.0)
+    path = ahead.Path(engine, ls.standard(ls.blackbox(host_density), WALK), [], 0, {})
+    asked = Guess(b"", 1.0)
+    assert not path._is_worth_waiting(asked, probability)  # no worker has begun with it
+    asked.began = time.perf_counter() - share * 100.0
+    assert path._is_worth_waiting(asked, probability) == is_waited_for
+    asked.made.set_result(([], 1.0))
+    assert path._is_worth_waiting(asked, probability)
+
+
+def test_nobody_waits_for_an_update_that_is_late(threads, tmp_path):
+    def density(theta, file=str(tmp_path / "calls")):
+        with open(file, "a") as calls:
+            calls.write(f"{time.perf_counter()}\n")
+        with open(file) as calls:
+            time.sleep(0.5 if len(calls.readlines()) == 12 else 0.02)
+        return -0.5 * float(np.sum(theta**2))
+
+    kernel = ls.standard(ls.blackbox(density), ls.RandomWalk(40.0))
+    ls.sample(kernel, np.zeros(2), draws=40, chains=1, seed=1, ahead=2, executor=threads)
+    times = [float(line) for line in (tmp_path / "calls").read_text().split()]
+    # The twelfth takes much longer than others did, and the next begins all the same.
+    assert times[12] - times[11] < 0.4
 
 
 def test_calls_are_known_by_their_arguments_and_generators():

@@ -6,7 +6,7 @@ import hashlib
 import heapq
 import time
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import copy_context
 from typing import Any, TypeAlias
@@ -38,6 +38,7 @@ from lockstep.kernels.metropolis_hastings import MetropolisHastings
 
 LEAST_SECONDS = 2e-3  # of an update that is worth the way to a worker
 LEAST_PROBABILITY = 0.02
+LATE = 1.5  # times as long as others of late: nobody waits for such an update
 MOST_AHEAD = 1024
 Guesses: TypeAlias = dict[tuple[int, bytes], Guess]  # by the number of an update and the place where it begins
 
@@ -177,8 +178,7 @@ class Path:
         engine, here = self.engine, _place(state)
         self.known.clear()
         if engine.is_worth_it:
-            self._guess(state)
-            made, seconds = self.guesses.pop((self.at, here)).made.result()
+            made, seconds = self._made(state, self.at, here)
             self.known.update((one.name, one) for one in made)
             engine.learn(seconds)
         moved, info = self.kernel.move(state, row)
@@ -186,16 +186,40 @@ class Path:
         engine.updates, engine.changes = engine.updates + 1, engine.changes + (_place(moved) != here)
         return moved, info
 
+    def _made(self, state: Positioned, at: int, here: bytes) -> tuple[list[Made], float]:
+        """The calls of the update that is asked for, while others are made."""
+        self._guess(state)
+        asked = self.guesses.pop((at, here))
+        held = [guess for guess in self.guesses.values() if not guess.is_offered]
+        if held and asked.began is not None:
+            _, waiting = wait([asked.made], asked.began + LATE * self.engine.typical - time.perf_counter())
+            for guess in held if waiting else ():
+                self.engine.foresight.offer(guess)
+        return asked.made.result()
+
+    def _is_worth_waiting(self, asked: Guess | None, probability: float) -> bool:
+        """Whether a worker had better wait for the update that is asked for than begin one that is thus probable.
+
+        It would gain the time until then if the guess is right, and lose that of an update if it is wrong.
+        """
+        if asked is None or asked.began is None:
+            return False
+        typical, seconds = self.engine.typical, time.perf_counter() - asked.began
+        return asked.made.done() or typical - (1 - probability) * typical < seconds < LATE * typical
+
     def _guess(self, state: Positioned) -> None:
         """Have made what is most probably asked for next, and forget what no longer is."""
         guesses: Guesses = {}
+        asked: Guess | None = None
         for at, begin, probability in self._likely(state):
             name = at, _place(begin)
             guess = self.guesses.pop(name, None)
             if guess is None:
                 guess = Guess(cloudpickle.dumps((begin, self.rows[at - self.start])), probability)
+            if not guess.is_offered and not self._is_worth_waiting(asked, probability):
                 self.engine.foresight.offer(guess)
             guesses[name] = guess
+            asked = asked or guess
         for guess in self.guesses.values():
             guess.is_wanted = False
         self.guesses = guesses

@@ -60,7 +60,8 @@ class Guess:
     def __init__(self, job: bytes, probability: float) -> None:
         self.job, self.probability = job, probability
         self.made: Future[tuple[list[Made], float]] = Future()
-        self.is_wanted = True
+        self.is_offered, self.is_wanted = False, True
+        self.began: float | None = None  # by the clock, with a worker
 
 
 class Foresight:
@@ -77,6 +78,7 @@ class Foresight:
     def offer(self, guess: Guess) -> None:
         """Have an update made when a worker is free."""
         with self.lock:
+            guess.is_offered = True
             heapq.heappush(self.waiting, (-guess.probability, next(self.numbers), guess))
             self._fill()
 
@@ -93,6 +95,7 @@ class Foresight:
             *_, guess = heapq.heappop(self.waiting)
             if guess.is_wanted:
                 self.running.add(guess)
+                guess.began = time.perf_counter()
                 future = self.way.send(guess.job)
                 future.add_done_callback(functools.partial(self._done, guess, self.pool.executor))
 

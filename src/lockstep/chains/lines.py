@@ -6,9 +6,11 @@ and a job arrives at once: what comes back is taken by one thread, and the next 
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections import deque
 from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
@@ -55,6 +57,7 @@ class Lines:
     def __init__(self, pool: Workers, work: Work, model: bytes) -> None:
         self.pool, self.work, self.model = pool, work, model
         self.executor: Any = None  # to whose workers they lead
+        self.lines: set[Connection[Any, Any]] = set()  # all of them; of others that are busy the end is to come
         self.idle: list[Connection[Any, Any]] = []
         self.busy: dict[Connection[Any, Any], Future[bytes]] = {}
         self.waiting: deque[tuple[bytes, Future[bytes]]] = deque()
@@ -63,7 +66,7 @@ class Lines:
     def send(self, job: bytes) -> Future[bytes]:
         answer = Future[bytes]()
         with self.lock:
-            if self.executor is not self.pool.executor:
+            if self.executor is not self.pool.executor or not self.lines:
                 self._open()
             self.waiting.append((job, answer))
             self._fill()
@@ -77,13 +80,13 @@ class Lines:
                 _say(line, END)
 
     def _open(self) -> None:
-        self.idle, self.busy = [], {}
-        ends = [Pipe() for _ in range(self.pool.size)]
-        for here, there in ends:
+        ends = dict(Pipe() for _ in range(self.pool.size))
+        self.lines, self.idle = set(ends), []
+        for here, there in ends.items():
             serving = self.pool.submit(serve, (self.model, (self.work, there)))
-            serving.add_done_callback(lambda served, line=here: self._ended(line, served))  # type: ignore[misc]
+            serving.add_done_callback(functools.partial(self._served, here, there))
         self.executor = self.pool.executor  # which submitting may have replaced
-        threading.Thread(target=self._listen, args=(dict(ends),), name="lockstep-lines", daemon=True).start()
+        threading.Thread(target=self._listen, args=(ends,), name="lockstep-lines", daemon=True).start()
 
     def _fill(self) -> None:
         while self.idle and self.waiting:
@@ -101,6 +104,8 @@ class Lines:
                 except (EOFError, OSError):
                     ends.pop(line).close()
                     line.close()
+                    # A pool may find out only when it has something to do again.
+                    self._lost(line, BrokenProcessPool("a worker ended while it was waited for"))
                     continue
                 ends[line].close()  # the worker has it, and when that is gone the line ends
                 self._arrived(line, answer)
@@ -108,7 +113,7 @@ class Lines:
     def _arrived(self, line: Connection[Any, Any], answer: bytes) -> None:
         with self.lock:
             asked = self.busy.pop(line, None)
-            if self.is_open:
+            if self.is_open and line in self.lines:
                 self.idle.append(line)
                 self._fill()
             elif asked is None:
@@ -120,16 +125,22 @@ class Lines:
         else:
             asked.set_exception(unpacked(answer[len(RAISED) :]))
 
-    def _ended(self, line: Connection[Any, Any], served: Future[bytes]) -> None:
-        """A worker listens no longer: what it was asked for is lost, and so is what waits if the pool is broken."""
-        error = served.exception() if not served.cancelled() else None
-        if error is None:
-            return
+    def _served(self, here: Connection[Any, Any], there: Connection[Any, Any], served: Future[bytes]) -> None:
+        """A worker listens no longer, or never has.
+
+        A pool that breaks may tell of it under a lock of its own, for which others wait that have ours.
+        """
+        there.close()
+        if not served.cancelled() and (error := served.exception()) is not None:
+            threading.Thread(target=self._lost, args=(here, error), daemon=True).start()
+
+    def _lost(self, line: Connection[Any, Any], error: BaseException) -> None:
+        """With a worker is lost what it was asked for, and what waits, since the pool is broken; told once or twice."""
         with self.lock:
-            if line in self.idle:
-                self.idle.remove(line)
             lost = [answer for answer in [self.busy.pop(line, None)] if answer is not None]
-            if self.executor is self.pool.executor:
+            if line in self.lines:
+                self.lines.remove(line)
+                self.idle = [other for other in self.idle if other is not line]
                 lost += [answer for _, answer in self.waiting]
                 self.waiting.clear()
         for answer in lost:
