@@ -9,6 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from lockstep.core.collector import old_objects_set_aside
 from lockstep.core.small_loops import compile_in_one_piece
 from lockstep.core.wrong_sums import keep_away
 
@@ -35,7 +36,8 @@ def __getattr__(name: str) -> Any:
     home = _HOMES[name]
     if home in _OF_MODULES:
         return import_module(f"{home}.{name}")
-    globals()[name] = value = getattr(import_module(home), name)
+    with old_objects_set_aside():
+        globals()[name] = value = getattr(import_module(home), name)
     return value
 
 

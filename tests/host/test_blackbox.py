@@ -15,10 +15,10 @@ import pytest
 
 import lockstep as ls
 from lockstep.chains.starts import initial_states
+from lockstep.core.collector import old_objects_set_aside
 from lockstep.core.precision import canonical, double_precision
 from lockstep.engine import interpreted, pace
 from lockstep.engine.block import Block
-from lockstep.engine.collector import old_objects_set_aside
 from lockstep.engine.hosted import hosted
 from lockstep.engine.interpreted import INTERPRETED
 from lockstep.engine.thinning import Thinning

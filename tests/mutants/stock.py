@@ -69,11 +69,11 @@ FAULTS = {
         ("if FLAG not in given:", "if True:"),
         ('f"{given} --{FLAG}={OPTION}={BYTES}".strip()', 'f"--{FLAG}={OPTION}={BYTES}"'),
     ],
-    ("engine/collector.py", COLLECTOR): [
+    ("core/collector.py", COLLECTOR): [
         ("gc.set_threshold(youngest, middle, NEVER)", "pass"),
         ("gc.set_threshold(youngest, middle, _SCOPES.oldest)", "pass"),
     ],
-    ("engine/collector.py", BLOCKS): [
+    ("core/collector.py", BLOCKS): [
         ("if not _SCOPES.count:\n                youngest", "if True:\n                youngest"),
         ("_SCOPES.count -= 1", "pass"),
     ],

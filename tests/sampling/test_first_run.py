@@ -49,3 +49,25 @@ def test_the_first_run_of_a_process_compiles_few_programs_and_the_second_none():
     assert traces == 2  # of the start, and of a block
     assert found["second"] == found["first"]
     assert not found["large"]  # which would take longer to import than all of Lockstep
+
+
+IMPORT = """
+import gc
+import jax
+
+found = []
+gc.callbacks.append(lambda phase, about: found.append(about["generation"]) if phase == "start" else None)
+gc.set_threshold(100, 2, 1)
+import lockstep as ls
+before = found.count(2)
+ls.sample
+print(found.count(1), found.count(2) - before, gc.get_threshold())
+"""
+
+
+def test_importing_does_not_make_python_look_through_all_old_objects():
+    """Which takes as long as a fifth of the import."""
+    done = subprocess.run([sys.executable, "-c", IMPORT], capture_output=True, text=True, check=True)
+    younger, oldest, *threshold = done.stdout.split(maxsplit=2)
+    assert int(younger) > 10 and int(oldest) == 0
+    assert threshold == ["(100, 2, 1)\n"]

@@ -19,13 +19,13 @@ from lockstep.chains.foresight import Foresight, Guess, foresight
 from lockstep.chains.pool import Workforce
 from lockstep.chains.raised import unpacked
 from lockstep.core.arguments import whole
+from lockstep.core.collector import old_objects_set_aside
 from lockstep.core.kernel import Kernel, Positioned, State
 from lockstep.core.precision import double_precision
 from lockstep.core.types import Key, Tree
 from lockstep.engine.ahead import Ahead, CompiledAhead
 from lockstep.engine.block import CELL, Block, Output
 from lockstep.engine.choice import engine_of
-from lockstep.engine.collector import old_objects_set_aside
 from lockstep.engine.interface import Engine
 from lockstep.engine.interpreted import INTERPRETED, Walked, beginnings, gathered, walk, walking
 from lockstep.engine.reject import Rejecting

@@ -24,9 +24,9 @@ from lockstep.chains.lines import sending
 from lockstep.chains.pool import MOST_LOSSES, Workers, Workforce, is_lost, lost_too_often, workers
 from lockstep.chains.raised import packed
 from lockstep.chains.sent import received, sent
+from lockstep.core.collector import old_objects_set_aside
 from lockstep.core.kernel import Kernel
 from lockstep.core.precision import double_precision
-from lockstep.engine.collector import old_objects_set_aside
 from lockstep.engine.interpreted import walking
 from lockstep.host.recall import Made, making
 from lockstep.host.scope import quiet

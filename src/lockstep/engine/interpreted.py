@@ -15,12 +15,12 @@ import jax
 import numpy as np
 from numpy.typing import DTypeLike
 
+from lockstep.core.collector import old_objects_set_aside
 from lockstep.core.kernel import Kernel, Noise, Positioned
 from lockstep.core.trees import is_named
 from lockstep.core.types import Array, Key, Position, Tree
 from lockstep.engine import block as limits
 from lockstep.engine.block import CELL, Block, Output, block_noise
-from lockstep.engine.collector import old_objects_set_aside
 from lockstep.engine.early import stopping_early
 from lockstep.engine.hosted import hosted, to_host
 from lockstep.engine.interface import Engine

@@ -1,4 +1,4 @@
-"""Python's garbage collector while a block of interpreted updates runs."""
+"""Python's garbage collector while much is made that stays: modules, and blocks of interpreted updates."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _SCOPES = _Scopes()
 def old_objects_set_aside() -> Iterator[None]:
     """A scope in which Python's garbage collector looks through new objects only.
 
-    A block keeps thousands of small ones until its end; for each so many the collector would look through all that JAX
-    and the user's program have made before, which can take longer than the block.
+    A block keeps thousands of small ones until its end, and modules are there for good; for each so many the collector
+    would look through all that JAX and the user's program have made before, which can take longer than the block.
     """
     with _SCOPES.lock:
         if not _SCOPES.count:
