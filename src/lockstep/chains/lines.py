@@ -97,8 +97,8 @@ class Lines:
     def _listen(self, ends: dict[Connection[Any, Any], Connection[Any, Any]]) -> None:
         """Take what comes over some lines until the last of them ends."""
         while ends:
-            for line in wait(list(ends)):
-                assert isinstance(line, Connection)
+            ready = set(wait(list(ends)))
+            for line in [line for line in ends if line in ready]:
                 try:
                     answer = line.recv_bytes()
                 except (EOFError, OSError):
