@@ -6,6 +6,7 @@ import threading
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import cloudpickle
 import jax
@@ -316,19 +317,19 @@ def test_a_worker_waits_for_an_update_that_is_nearly_there(share, probability, i
     assert path._is_worth_waiting(asked, probability)
 
 
-def test_nobody_waits_for_an_update_that_is_late(threads, tmp_path):
-    def density(theta, file=str(tmp_path / "calls")):
-        with open(file, "a") as calls:
-            calls.write(f"{time.perf_counter()}\n")
-        with open(file) as calls:
-            time.sleep(0.5 if len(calls.readlines()) == 12 else 0.02)
-        return -0.5 * float(np.sum(theta**2))
-
-    kernel = ls.standard(ls.blackbox(density), ls.RandomWalk(40.0))
-    ls.sample(kernel, np.zeros(2), draws=40, chains=1, seed=1, ahead=2, executor=threads)
-    times = [float(line) for line in (tmp_path / "calls").read_text().split()]
-    # The twelfth takes much longer than others did, and the next begins all the same.
-    assert times[12] - times[11] < 0.4
+@pytest.mark.parametrize("is_late", [True, False])
+def test_nobody_waits_for_an_update_that_is_late(is_late, monkeypatch):
+    offered = []
+    engine = ahead.InterpretedAhead(SimpleNamespace(offer=offered.append), 2)
+    engine.learn(0.05 if is_late else 50.0)  # the typical time of an update
+    path = ahead.Path(engine, ls.standard(ls.blackbox(host_density), WALK), [], 0, {})
+    asked, held = Guess(b"", 1.0), Guess(b"", 0.5)
+    asked.is_offered, asked.began = True, time.perf_counter()
+    path.guesses = {(0, b""): asked, (1, b""): held}
+    monkeypatch.setattr(path, "_guess", lambda state: None)
+    threading.Timer(0.4, lambda: asked.made.set_result(([], 0.4))).start()
+    assert path._made(None, 0, b"") == ([], 0.4)
+    assert offered == [held] * is_late
 
 
 def test_calls_are_known_by_their_arguments_and_generators():

@@ -1,6 +1,7 @@
 """Lines to workers: jobs and answers, errors, lost workers, and workers that are free again."""
 
 import os
+import time
 from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
 
 import pytest
@@ -21,10 +22,12 @@ def work(job: tuple[bytes, bytes]) -> bytes:
 
 @pytest.fixture(scope="module")
 def pool():
-    """Two processes that have started."""
-    with spawn_pool(2) as executor:
-        list(executor.map(abs, range(4)))
-        yield executor
+    """Two processes that have started, and are ended whatever they do."""
+    executor = spawn_pool(2)
+    list(executor.map(abs, range(4)))
+    yield executor
+    Workers(executor, is_own=True).end()
+    executor.shutdown()
 
 
 @pytest.fixture
@@ -63,6 +66,8 @@ def test_large_jobs_and_answers(lines):
 def test_workers_are_free_when_lines_are_closed(pool):
     lines = sending(Workers(pool, is_own=False), work, b"")
     assert lines.send(b"ab").result(60) == b"ba"
+    while len(lines.idle) < 2:  # until both listen
+        time.sleep(0.01)
     lines.close()
     assert list(pool.map(abs, range(-4, 0), timeout=60)) == [4, 3, 2, 1]
 

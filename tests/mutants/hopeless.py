@@ -77,8 +77,10 @@ FAULTS = {
             "True:\n                self._open()",
         ),
     ],
-    ("chains/lines.py", LOST): [
+    ("chains/lines.py", "chains/test_lines.py::test_jobs_that_wait_for_workers_which_never_come_are_told"): [
         ("            if line in self.lines:\n", "            if False:\n"),
+    ],
+    ("chains/lines.py", LOST): [
         ("            answer.set_exception(error)", "            pass"),
         ("if self.executor is not self.pool.executor or not self.lines:", "if self.executor is None:"),
     ],
