@@ -49,8 +49,8 @@ class StateSpace:
     log_bound
         ``log_bound(theta, y, t)``: a number that ``log_observation`` does not exceed at any state (for a guided filter:
         that plus the log weights of ``propose`` that lead to the observation). The filters of `ls.particle_marginal`
-        then stop as soon as their candidate is certain to be rejected; the draws stay the same. An estimate that
-        exceeds the bound is no number, and is counted and reported.
+        then stop as soon as their candidate is certain to be rejected (not under `ls.Parameters`, whose priors come on
+        top); the draws stay the same. An estimate that exceeds the bound is no number, and is counted and reported.
     log_initial, log_transition
         ``log_initial(theta, state)`` and ``log_transition(theta, state, previous, t)``: log densities, which
         `ls.particle_gibbs` needs.
