@@ -15,7 +15,6 @@ import pytest
 
 import lockstep as ls
 from lockstep.chains.starts import initial_states
-from lockstep.core.collector import old_objects_set_aside
 from lockstep.core.precision import canonical, double_precision
 from lockstep.engine import interpreted, pace
 from lockstep.engine.block import Block
@@ -154,7 +153,7 @@ def mixed(box):
 
 
 SMOOTH = [4, 5]  # the kernels of `estimators` whose derivatives are differences on the host
-STEPS = 40
+STEPS = 100  # in two pieces
 
 
 @jax.jit
@@ -172,10 +171,9 @@ def interpreted_steps(kernel, start, key_start, noise):
     state = INTERPRETED.init(kernel, jax.tree.map(lambda leaf: np.asarray(leaf)[None], start), key_start[None])
     rows = interpreted.rows_of(jax.tree.map(lambda leaf: leaf[:, None], noise), slice(None), 0)
     with quiet():
-        end, positions, infos = interpreted.walk(
-            hosted(kernel).move, jax.tree.map(lambda leaf: leaf[0], state), rows, 0, 0
-        )
-    return end, interpreted._stacked(positions), interpreted._stacked(infos)
+        first = jax.tree.map(lambda leaf: leaf[0], state)
+        end, updates = interpreted.walk(hosted(kernel).move, first, rows, Block(0, STEPS), 0)
+    return end, updates.positions, updates.info
 
 
 @pytest.mark.parametrize("make", [estimators, correlated, auxiliary, shadowed, structured, mixed])
@@ -527,27 +525,27 @@ def test_a_parameter_rng_is_left_alone_where_there_is_no_generator():
     assert run.acceptance > 0
 
 
-def test_the_collector_looks_at_new_objects_only_and_is_left_as_it_was_found():
-    before, within = gc.get_threshold(), []
+def test_records_of_updates_do_not_make_the_collector_look_through_all_objects():
+    exact = ls.standard(ls.blackbox(lambda theta: -0.5 * float(theta @ theta)), WALK)
+    coupled, found = ls.Coupled(exact, exact), []
 
-    def log_density(theta):
-        within.append(gc.get_threshold())
-        return -0.5 * float(theta @ theta)
+    def run():
+        ls.sample(coupled, np.zeros(2), draws=10_000, chains=1, seed=1)
 
-    ls.sample(ls.standard(ls.blackbox(log_density), WALK), np.zeros(2), draws=5, chains=1, seed=1)
-    assert within[-1][:2] == before[:2] and within[-1][2] > 10**6
-    assert gc.get_threshold() == before
+    def see(phase, info):
+        found.append((phase, info["generation"]))
 
-
-def test_the_collector_waits_for_the_last_of_several_blocks():
+    run()
+    gc.collect()
     before = gc.get_threshold()
-    first, second = old_objects_set_aside(), old_objects_set_aside()
-    first.__enter__()
-    second.__enter__()
-    first.__exit__(None, None, None)
-    assert gc.get_threshold()[2] > 10**6
-    second.__exit__(None, None, None)
-    assert gc.get_threshold() == before
+    gc.set_threshold(700, 10, 10)  # as users have it
+    gc.callbacks.append(see)
+    try:
+        run()
+    finally:
+        gc.callbacks.remove(see)
+        gc.set_threshold(*before)
+    assert found.count(("start", 1)) <= 2 and found.count(("start", 2)) == 0
 
 
 def test_the_generator_of_a_key_begins_where_a_new_one_does():

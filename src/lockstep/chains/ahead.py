@@ -19,7 +19,6 @@ from lockstep.chains.foresight import Foresight, Guess, foresight
 from lockstep.chains.pool import Workforce
 from lockstep.chains.raised import unpacked
 from lockstep.core.arguments import whole
-from lockstep.core.collector import old_objects_set_aside
 from lockstep.core.kernel import Kernel, Positioned, State
 from lockstep.core.precision import double_precision
 from lockstep.core.types import Key, Tree
@@ -145,12 +144,12 @@ class InterpretedAhead(Ahead):
             start, rows = starts[chain]
             with double_precision(), quiet():
                 path = Path(self, kernel, list(rows), block.start, self.begun.pop(chain, {}))
-                ended = walk(path.move, start, path.rows[: block.steps], block.start, chain)
+                ended = walk(path.move, start, path.rows, block, chain)
             self.begun[chain] = path.guesses
             return ended
 
         began = time.perf_counter()
-        with old_objects_set_aside(), ThreadPoolExecutor(len(starts), "lockstep-chain") as threads:
+        with ThreadPoolExecutor(len(starts), "lockstep-chain") as threads:
             running = [threads.submit(copy_context().run, walked, chain) for chain in range(len(starts))]
             try:
                 found = [future.result() for future in running]

@@ -24,7 +24,6 @@ from lockstep.chains.lines import sending
 from lockstep.chains.pool import MOST_LOSSES, Workers, Workforce, is_lost, lost_too_often, workers
 from lockstep.chains.raised import packed
 from lockstep.chains.sent import received, sent
-from lockstep.core.collector import old_objects_set_aside
 from lockstep.core.kernel import Kernel
 from lockstep.core.precision import double_precision
 from lockstep.engine.interpreted import walking
@@ -37,7 +36,7 @@ def make(job: tuple[bytes, bytes]) -> bytes:
 
     What goes wrong goes wrong here again, if the update is asked for.
     """
-    with double_precision(), quiet(), old_objects_set_aside():
+    with double_precision(), quiet():
         kernel, made = _noting(job[0], threading.get_ident())
         state, row = cloudpickle.loads(job[1])
         made.clear()

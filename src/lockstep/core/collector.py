@@ -1,4 +1,4 @@
-"""Python's garbage collector while much is made that stays: modules, and blocks of interpreted updates."""
+"""Python's garbage collector while modules are imported: much is made that stays."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ NEVER = 2**31 - 1  # collections of the generation before, until one of the olde
 
 
 class _Scopes:
-    """How many blocks run at this moment, in all threads, and after how many collections the oldest was due before."""
+    """How many are open at this moment, in all threads, and after how many collections the oldest was due before."""
 
     def __init__(self) -> None:
         self.lock, self.count, self.oldest = threading.Lock(), 0, 0
@@ -24,8 +24,8 @@ _SCOPES = _Scopes()
 def old_objects_set_aside() -> Iterator[None]:
     """A scope in which Python's garbage collector looks through new objects only.
 
-    A block keeps thousands of small ones until its end, and modules are there for good; for each so many the collector
-    would look through all that JAX and the user's program have made before, which can take longer than the block.
+    Modules are there for good; for each so many of their objects the collector would look through all that JAX and the
+    user's program have made before.
     """
     with _SCOPES.lock:
         if not _SCOPES.count:

@@ -44,8 +44,10 @@ class Evaluation(Accountable):
         """Whether it is an estimate."""
         return True
 
-    # Plain, for it is read at every update.
+    # Plain, for they are read at every update: whether it can find its own promise broken, and whether it returns a
+    # path of hidden states beside its value, which a run then keeps: ``(value, path)``.
     can_be_violated = False
+    has_path = False
 
     def is_violated(self, noise: Tree, position: Position) -> Array:
         """Whether the evaluation at a position finds its own promise broken."""
@@ -62,11 +64,6 @@ class Evaluation(Accountable):
     @declared
     def is_of_keys(self) -> bool:
         """Whether its noise is a random key, which cannot be correlated with another."""
-        return False
-
-    @declared
-    def has_path(self) -> bool:
-        """Whether it returns a path of hidden states beside its value, which a run then keeps: ``(value, path)``."""
         return False
 
     @declared

@@ -128,9 +128,9 @@ class Coupled(Kernel):
         first, info = self.first.move(state.first, noise[0])
         second, other = self.second.move(state.second, noise[1])
         is_still = _is_still(self.first, state.first.position, noise[0])
-        is_shared = (info.is_accepted == other.is_accepted) | is_still
-        is_merged = info.is_accepted & other.is_accepted & self.first.proposal.is_independent
-        is_equal = (state.is_equal & is_shared) | is_merged
+        is_equal = state.is_equal & ((info.is_accepted == other.is_accepted) | is_still)
+        if self.first.proposal.is_independent:
+            is_equal |= info.is_accepted & other.is_accepted
         if _is_discrete(first.position):
             is_equal = have_equal_values(first.position, second.position)  # comparing whole numbers is safe
         return CoupledState(first, second, is_equal), coupled_info(info, other, state.is_equal, is_equal, is_still)
@@ -185,7 +185,7 @@ class Shadowed(Kernel):
         _, other = self.approximate.move(self.approximate.init(state.position), noise[1])
         is_still = _is_still(self.exact, state.position, noise[0])
         marks = (info.is_accepted != other.is_accepted) & ~is_still
-        return moved, ShadowedInfo(info, other, marks, _gap(info, other) * ~is_still)
+        return moved, ShadowedInfo(info, other, marks, choose(~is_still, _gap(info, other), 0.0))
 
     is_coupling = True
     is_memory_random = property(lambda self: self.exact.is_memory_random)
@@ -220,7 +220,7 @@ def both_exact_when(kernels: tuple[Any, Any]) -> str | None:
 
 def coupled_info(first: Info, second: Info, was_equal: Array, is_equal: Array, is_still: Array = _NEVER) -> CoupledInfo:
     """What to tell of an update of two chains; ``is_still``: what was proposed to equal chains is where they are."""
-    gaps = _gap(first, second) * (was_equal & ~is_still)
+    gaps = choose(was_equal & ~is_still, _gap(first, second), 0.0)
     return CoupledInfo(first, second, was_equal & ~is_equal, gaps, was_equal, is_equal)
 
 

@@ -15,7 +15,6 @@ import jax
 import numpy as np
 from numpy.typing import DTypeLike
 
-from lockstep.core.collector import old_objects_set_aside
 from lockstep.core.kernel import Kernel, Noise, Positioned
 from lockstep.core.trees import is_named
 from lockstep.core.types import Array, Key, Position, Tree
@@ -30,8 +29,9 @@ from lockstep.host.boxes import forgotten
 from lockstep.host.generator import RandomKey, seeds_of
 from lockstep.host.scope import quiet
 
-MOST_CELLS = 64  # of a block, whose records are Python objects
-Walked: TypeAlias = tuple[Any, list[Any], list[Any]]  # where a chain is after a block, its positions and infos
+MOST_CELLS = 64  # of a block
+PIECE = CELL  # updates whose records are objects: were they more, the garbage collector would look through all there is
+Walked: TypeAlias = tuple[Any, Output]  # where a chain is after a block, and its updates (a leading axis)
 
 
 class InterpretedEngine(Engine):
@@ -68,9 +68,9 @@ class InterpretedEngine(Engine):
         stock: Stock | None = None,
     ) -> tuple[Any, Output]:
         starts = list(beginnings(kernel, chain_keys, state, block, cells))
-        with quiet(), old_objects_set_aside():
+        with quiet():
             move = walking(kernel).move
-            walked = [walk(move, *start, block.start, chain) for chain, start in enumerate(starts)]
+            walked = [walk(move, *start, block, chain) for chain, start in enumerate(starts)]
         return gathered(walked, thinning)
 
     def no_info(self, kernel: Kernel, chain_keys: Key, state: Positioned) -> None:
@@ -103,11 +103,8 @@ def beginnings(
 
 def gathered(walked: Sequence[Walked], thinning: Thinning) -> tuple[Any, Output]:
     """The states of all chains after a block, and its draws, with leading axes (draws, chains)."""
-    outputs = [
-        thinning.of_chain(chain).gather_draws(Output(_stacked(positions), _stacked(infos)))
-        for chain, (_, positions, infos) in enumerate(walked)
-    ]
-    return _stacked([end for end, *_ in walked]), jax.tree.map(lambda *leaves: np.stack(leaves, axis=1), *outputs)
+    outputs = [thinning.of_chain(chain).gather_draws(updates) for chain, (_, updates) in enumerate(walked)]
+    return _stacked([end for end, _ in walked]), jax.tree.map(lambda *leaves: np.stack(leaves, axis=1), *outputs)
 
 
 def walking(kernel: Kernel) -> Any:
@@ -115,18 +112,23 @@ def walking(kernel: Kernel) -> Any:
     return hosted(stopping_early(kernel))
 
 
-def walk(move: Callable[..., Any], state: Positioned, rows: Iterable[Any], start: int, chain: int) -> Walked:
+def walk(move: Callable[..., Any], state: Positioned, rows: Iterable[Any], block: Block, chain: int) -> Walked:
     """The steps of one chain; whatever a user's function raises says where it was raised."""
-    positions, infos = [], []
+    updates, rows = list[Output](), iter(rows)
+    done, infos = 0, list[Any]()
     try:
-        for row in rows:
-            state, info = move(state, row)
-            positions.append(state.position)
-            infos.append(info)
+        for done in range(0, block.steps, PIECE):
+            positions, infos = [], []
+            for row in itertools.islice(rows, min(PIECE, block.steps - done)):
+                state, info = move(state, row)
+                positions.append(state.position)
+                infos.append(info)
+            updates.append(Output(_stacked(positions), _stacked(infos)))
     except BaseException as error:
-        error.add_note(f"This was in update {start + len(infos)} of chain {chain} (both counted from 0).")
+        number = block.start + done + len(infos)
+        error.add_note(f"This was in update {number} of chain {chain} (both counted from 0).")
         raise
-    return state, positions, infos
+    return state, jax.tree.map(lambda *pieces: np.concatenate(pieces), *updates)
 
 
 def rows_of(noise: Tree, steps: slice, chain: int) -> Iterable[Any]:
@@ -155,8 +157,9 @@ def _stacked(trees: Sequence[Any]) -> Any:
         return np.array(trees)
     if first is None:
         return None
-    if is_named(first):
-        return type(first)(*map(_stacked, zip(*trees, strict=True)))
+    if isinstance(first, tuple):
+        columns = map(_stacked, zip(*trees, strict=True))
+        return type(first)(*columns) if is_named(first) else tuple(columns)
     return jax.tree.map(lambda *leaves: np.array(leaves), *trees)
 
 
