@@ -13,7 +13,7 @@ import numpy as np
 
 from lockstep.chains.drive import drive
 from lockstep.chains.interrupt import Interrupted, Stop
-from lockstep.chains.keepers import Collector, Keeper
+from lockstep.chains.keepers import Collector, Keeper, Keepers
 from lockstep.chains.learners import numbers, replaced, require_adaptable, shaped, with_numbers
 from lockstep.chains.starts import Starts, initial_positions, initial_states, like_initial_states
 from lockstep.chains.task import Task
@@ -112,7 +112,7 @@ def _learn(task: Task, store: Store | None, shown: Progress, stop: Stop) -> Task
             moved, failures = canonical(kernel, "kernel"), None
             if task.on_error == "reject":
                 moved, failures = stack.enter_context(rejecting(moved))
-            point = drive(moved, keys, point, piece, keepers, shown, stop, began, pace, cells, failures)
+            point = drive(moved, keys, point, piece, Keepers(*keepers), shown, stop, began, pace, cells, failures)
         if point.step < piece.draws:
             raise _stopped(task, point)
         output = collector.taken(state.position)

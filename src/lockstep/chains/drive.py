@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from typing import Any
 
 import jax
 import numpy as np
 
 from lockstep.chains.interrupt import Stop
-from lockstep.chains.judge import Judge
+from lockstep.chains.judge import AfterAll, Ending
 from lockstep.chains.keepers import Keeper
 from lockstep.chains.task import Task
 from lockstep.chains.trial import Trial, require_success
@@ -25,74 +24,64 @@ from lockstep.engine.thinning import Thinning
 from lockstep.host.failures import Failures
 from lockstep.storage.point import Point, Witness
 
-LONGEST_JUDGED = 16 * CELL
-
 
 def drive(
     kernel: Kernel,
     chain_keys: Any,
     point: Point,
     task: Task,
-    keepers: Sequence[Keeper],
+    keeper: Keeper,
     shown: Progress,
     stop: Stop,
     began: float,
     pace: Pace | None = None,
     cells: int | None = None,
     failures: Failures | None = None,
-    judge: Judge | None = None,
+    ending: Ending | None = None,
     engine: Engine | None = None,
 ) -> Point:
     """Blocks of about a second, one after the other, until the task is done or is to stop; what they leave is kept.
 
-    Who drives several pieces of a run gives all of them one ``pace``, and one number of ``cells`` (one program). A
-    ``judge`` looks at draws at the end of blocks, and may end the run. ``engine``: another than the kernel's own.
+    Who drives several pieces of a run gives all of them one ``pace``, and one number of ``cells`` (one program). An
+    ``ending`` looks at draws at the end of blocks, and may end the run. ``engine``: another than the kernel's own.
     """
-    total = task.steps
-    if point.step >= total or (judge is not None and judge.is_enough):
+    engine, pace, ending = engine or engine_of(kernel), pace or Pace(), ending or AfterAll(task)
+    if ending.is_done(point):
         return point
-    engine, pace = engine or engine_of(kernel), pace or Pace()
-    # Of a run that is looked at every few draws blocks are short: their noise is drawn for the length of a program.
-    longest = total - point.step if judge is None else min(total - point.step, LONGEST_JUDGED)
-    cells = cells or engine.cells_per_block(kernel, chain_keys, point.state, longest)
-    trial = Trial(kernel, min(engine.trial_steps, total))
+    cells = cells or engine.cells_per_block(kernel, chain_keys, point.state, ending.longest(point))
+    trial = Trial(kernel, min(engine.trial_steps, task.steps))
     try:
-        with engine.stock(kernel, chain_keys, point.state, cells, total) as stock:
-            while point.step < total and not stop.is_wanted and not (judge is not None and judge.is_enough):
-                is_due = any(keeper.is_due(point) for keeper in keepers)
-                end = total if judge is None else judge.next_step(point)
-                block, most = next_block(task, point.step, end, cells, pace, is_due)
+        with engine.stock(kernel, chain_keys, point.state, cells, task.steps) as stock:
+            while not ending.is_done(point) and not stop.is_wanted:
                 programs, block_began = engine.compilations(), time.perf_counter()
+                block, is_typical = next_block(task, point, ending.next_step(point), cells, pace, keeper.is_due(point))
                 state, output = advance(kernel, chain_keys, point.state, block, point.thinning, cells, engine, stock)
                 now = time.perf_counter()
                 trial.see(block, state, output.info)
                 draws, reached = after(point, block, state, output, task, now - began, failures)
                 if draws is not None:
-                    for keeper in keepers:
-                        keeper.add(draws)
+                    keeper.add(draws)
                 point, began = reached, now
-                for keeper in keepers:
-                    keeper.reach(point, is_last=point.step == total)
-                if judge is not None:
-                    judge.see(point)
+                keeper.reach(point, is_last=point.step == task.steps)
+                ending.see(point)
                 shown.update(point.step * task.count, f"{point.totals}  {engine.note}".rstrip())
-                if engine.compilations() == programs and (block.steps == most or not is_due):
+                if is_typical and engine.compilations() == programs:
                     pace.learn(block.steps, now - block_began)
     finally:
         # Stopped, or an error in a user's function: what was computed is kept.
-        for keeper in keepers:
-            keeper.reach(point, is_last=point.step > 0)
+        keeper.reach(point, is_last=point.step > 0)
     return point
 
 
-def next_block(task: Task, start: int, end: int, cells: int, pace: Pace, is_due: bool) -> tuple[Block, int]:
-    """The block that begins at a step, and how many steps it could have: to a whole cell, or where warm-up or run end.
+def next_block(task: Task, point: Point, end: int, cells: int, pace: Pace, is_due: bool) -> tuple[Block, bool]:
+    """The block that begins here, to a whole cell or where warm-up or run end, and whether its time tells the pace.
 
     The last update before a segment is a block by itself: a resume takes it again and compares.
     """
+    start = point.step
     most = min((task.warmup if start < task.warmup else end) - start, cells * CELL - start % CELL, pace.steps)
     is_end = start + most == end and task.directory is not None and most > 1 + (start == 0)
-    return Block(start, 1 if is_due else most - 1 if is_end else most), most
+    return Block(start, 1 if is_due else most - 1 if is_end else most), most == 1 or not is_due
 
 
 def advance(

@@ -1,18 +1,56 @@
-"""Whether a run has enough: its criterion, judged at fixed numbers of draws while the draws come."""
+"""When a run is done: after all of its updates, or by a criterion that is judged at fixed numbers of draws."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 
 from lockstep.chains.keepers import Collector
 from lockstep.chains.task import Task
 from lockstep.chains.until import Criterion, Look, Verdict
+from lockstep.engine.block import CELL
 from lockstep.storage.point import Point
 from lockstep.storage.segments import Segment
 from lockstep.storage.stops import Ended, recorded_stop, write_stop
+
+LONGEST = 16 * CELL  # steps of a block of a run that is looked at every few draws: its noise is drawn for a program's
+
+
+class Ending(Protocol):
+    """When a run is done, and how far it may go until that is asked again."""
+
+    def is_done(self, point: Point) -> bool: ...
+
+    def longest(self, point: Point) -> int:
+        """How many steps a block may have."""
+
+    def next_step(self, point: Point) -> int:
+        """The update, beyond this point, after which the next look is taken."""
+
+    def see(self, point: Point) -> None:
+        """The run is here, and all of its draws are kept."""
+
+
+class AfterAll:
+    """A task without a criterion is done after all of its updates."""
+
+    def __init__(self, task: Task) -> None:
+        self.steps = task.steps
+
+    def is_done(self, point: Point) -> bool:
+        return point.step >= self.steps
+
+    def longest(self, point: Point) -> int:
+        return self.steps - point.step
+
+    def next_step(self, point: Point) -> int:
+        return self.steps
+
+    def see(self, point: Point) -> None:
+        """There is nothing to judge."""
 
 
 class Judge:
@@ -27,8 +65,13 @@ class Judge:
     def is_enough(self) -> bool:
         return self.ended is not None and self.ended.is_met
 
+    def is_done(self, point: Point) -> bool:
+        return self.is_enough or point.step >= self.task.steps
+
+    def longest(self, point: Point) -> int:
+        return min(self.task.steps - point.step, LONGEST)
+
     def next_step(self, point: Point) -> int:
-        """The update, beyond this point, after which the next look is taken."""
         draws = max(0, point.step - self.task.warmup) // self.task.thin
         return self.task.warmup + self.task.thin * self._next(draws, point.totals.seconds)
 

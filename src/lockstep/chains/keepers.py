@@ -33,6 +33,24 @@ class Keeper(Protocol):
         """Whether the next block is to be a single update, to be repeated at a resume."""
 
 
+class Keepers:
+    """Several who keep the same draws."""
+
+    def __init__(self, *keepers: Keeper) -> None:
+        self.keepers = keepers
+
+    def add(self, output: Output) -> None:
+        for keeper in self.keepers:
+            keeper.add(output)
+
+    def reach(self, point: Point, is_last: bool) -> None:
+        for keeper in self.keepers:
+            keeper.reach(point, is_last)
+
+    def is_due(self, point: Point) -> bool:
+        return any(keeper.is_due(point) for keeper in self.keepers)
+
+
 class Collector:
     """Arrays for all draws of a run in memory, filled block by block; they grow if not all may come (``is_open``)."""
 

@@ -10,7 +10,7 @@ from lockstep.chains.ahead import engine_ahead
 from lockstep.chains.drive import drive
 from lockstep.chains.interrupt import Stop
 from lockstep.chains.judge import Judge, record_end, recorded
-from lockstep.chains.keepers import Collector, Keeper
+from lockstep.chains.keepers import Collector, Keeper, Keepers
 from lockstep.chains.outcome import Outcome
 from lockstep.chains.resume import is_finished, resumed
 from lockstep.chains.starts import initial_positions, initial_states, like_initial_states
@@ -74,8 +74,8 @@ def run_chains(
             keys, state = engine.spread(kernel, keys, point.state, task.devices)
             point = point._replace(state=state)
         try:
-            where = (kernel, keys, point, task, keepers, shown, stop, began)
-            point = drive(*where, failures=failures, judge=judge, engine=engine)
+            where = (kernel, keys, point, task, Keepers(*keepers), shown, stop, began)
+            point = drive(*where, failures=failures, ending=judge, engine=engine)
         except Exception as error:
             if collector is None or not is_collected:
                 raise
