@@ -364,8 +364,8 @@ FAULTS = {
     ],
     ("coupling/common_noise.py", "coupling/test_coupling.py::test_decisions_about_a_still_candidate_part_no_floats"): [
         (
-            "is_shared = (info.is_accepted == other.is_accepted) | is_still",
-            "is_shared = info.is_accepted == other.is_accepted",
+            "((info.is_accepted == other.is_accepted) | is_still)",
+            "(info.is_accepted == other.is_accepted)",
         ),
     ],
     ("proposals/reflection.py", "separation/test_bias.py::test_second_proposal_has_the_law_of_the_walk"): [

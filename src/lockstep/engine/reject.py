@@ -11,8 +11,6 @@ import numpy as np
 
 from lockstep.core.kernel import Info, Kernel, State
 from lockstep.core.parts import part
-from lockstep.core.proposal import Proposal
-from lockstep.core.ratio import Ratio
 from lockstep.core.trees import choose
 from lockstep.core.types import Array, Key, Position, Shape, Tree
 from lockstep.host.black_box import replaced
@@ -32,6 +30,14 @@ class Rejecting(Kernel):
 
     kernel: MetropolisHastings
     slot: Any
+
+    cannot_meet = property(lambda self: self.kernel.cannot_meet)
+    proposal = property(lambda self: self.kernel.proposal)
+    ratio = property(lambda self: self.kernel.ratio)
+    shown = property(lambda self: self.kernel.shown)
+    is_memory_random = property(lambda self: self.kernel.is_memory_random)
+    remembered = property(lambda self: self.kernel.remembered)
+    exact_when = property(lambda self: self.kernel.exact_when)
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
         return self.kernel.noise(key, position, shape)
@@ -88,34 +94,6 @@ class Rejecting(Kernel):
         slot.fail(error)
         slot.asked(1)
         return state, Info(np.False_, np.float64(-np.inf), np.True_, kept=self.ratio.kept(state.memory))
-
-    @property
-    def cannot_meet(self) -> str | None:
-        return self.kernel.cannot_meet
-
-    @property
-    def proposal(self) -> Proposal:
-        return self.kernel.proposal
-
-    @property
-    def ratio(self) -> Ratio:
-        return self.kernel.ratio
-
-    @property
-    def shown(self) -> Any:
-        return self.kernel.shown
-
-    @property
-    def is_memory_random(self) -> bool:
-        return self.kernel.is_memory_random
-
-    @property
-    def remembered(self) -> tuple[Any, ...]:
-        return self.kernel.remembered
-
-    @property
-    def exact_when(self) -> str | None:
-        return self.kernel.exact_when
 
     def placed(self, position: Position) -> list[tuple[MetropolisHastings, Position]]:
         return self.kernel.placed(position)

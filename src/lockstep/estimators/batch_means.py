@@ -28,9 +28,7 @@ class BatchMeans(Estimator):
     delta: Delta | None
     batches: int = static()
 
-    @property
-    def count(self) -> int:
-        return self.samples.count
+    count = property(lambda self: self.samples.count)
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
         return self.samples.noise(key, shape)

@@ -29,10 +29,7 @@ class KnownVariance(Estimator):
     shown = property(lambda self: self.estimator.shown)
     fewest = property(lambda self: self.estimator.fewest)
     unit = property(lambda self: self.estimator.unit)
-
-    @property
-    def count(self) -> int:
-        return self.estimator.count
+    count = property(lambda self: self.estimator.count)
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
         return self.estimator.noise(key, position, shape)
@@ -95,22 +92,10 @@ class TwoSided(Estimator):
     shown = property(lambda self: self.estimator.shown)
     fewest = property(lambda self: self.estimator.fewest)
     unit = property(lambda self: self.estimator.unit)
-
-    @property
-    def count(self) -> int:
-        return self.estimator.count
-
-    @property
-    def batches(self) -> int:
-        return self.estimator.batches
-
-    @property
-    def has_variance(self) -> bool:
-        return self.estimator.has_variance
-
-    @property
-    def is_variance_known(self) -> bool:
-        return self.estimator.is_variance_known
+    count = property(lambda self: self.estimator.count)
+    batches = property(lambda self: self.estimator.batches)
+    has_variance = property(lambda self: self.estimator.has_variance)
+    is_variance_known = property(lambda self: self.estimator.is_variance_known)
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> tuple[Any, Any]:
         return _twice(self.estimator, self.estimator, key, position, shape)
@@ -163,10 +148,7 @@ class Difference(Estimator):
     evaluation = property(lambda self: self.at_candidate.evaluation)
     fewest = property(lambda self: max(self.at_position.fewest, self.at_candidate.fewest))
     unit = property(lambda self: self.at_candidate.unit)
-
-    @property
-    def count(self) -> int:
-        return self.at_candidate.count
+    count = property(lambda self: self.at_candidate.count)
 
     @property
     def has_variance(self) -> bool:

@@ -227,9 +227,7 @@ class OfSamples(Estimator):
 
     samples: Samples
 
-    @property
-    def count(self) -> int:
-        return self.samples.count
+    count = property(lambda self: self.samples.count)
 
     @property
     def has_variance(self) -> bool:

@@ -109,11 +109,7 @@ class OfSimulations(Evaluation):
     samples: Samples
 
     is_random = True
-
-    @property
-    def count(self) -> int:
-        """How many simulations an estimate takes."""
-        return self.samples.count
+    count = property(lambda self: self.samples.count)
 
     def with_count(self, count: int) -> Self:
         """The same with another number of simulations."""

@@ -41,6 +41,12 @@ class MetropolisHastings(Kernel):
     proposal: Proposal
     ratio: Ratio
 
+    shown = property(lambda self: self.ratio.shown)
+    is_memory_random = property(lambda self: self.ratio.is_memory_random)
+    exact_when = property(lambda self: self.ratio.exact_when)
+    error = property(lambda self: self.ratio.error)
+    forecaster = property(lambda self: self.ratio.forecaster)
+
     def __post_init__(self) -> None:
         remedy = "a proposal such as ls.RandomWalk(scale)"
         set_field(self, "proposal", adopted(self.proposal, Proposal, "proposal", remedy))
@@ -113,25 +119,8 @@ class MetropolisHastings(Kernel):
         return no_coupling(self.proposal)
 
     @property
-    def shown(self) -> Any:
-        return self.ratio.shown
-
-    @property
-    def is_memory_random(self) -> bool:
-        return self.ratio.is_memory_random
-
-    @property
     def remembered(self) -> tuple[Any, ...]:
         return (self.ratio.remembered,)
-
-    @property
-    def exact_when(self) -> str | None:
-        """The conditions under which the kernel is exact; None for an approximate one."""
-        return self.ratio.exact_when
-
-    @property
-    def error(self) -> str | None:
-        return self.ratio.error
 
     @property
     def when_stuck(self) -> str:
@@ -145,10 +134,6 @@ class MetropolisHastings(Kernel):
 
     def cure(self, positions: Position) -> str | None:
         return self.ratio.cure(positions)
-
-    @property
-    def forecaster(self) -> Any:
-        return self.ratio.forecaster
 
     def placed(self, position: Position) -> list[tuple[MetropolisHastings, Position]]:
         return [(self, position)]

@@ -55,15 +55,11 @@ class Unbiased:
     start = property(lambda self: self.choice.start)
     end = property(lambda self: self.choice.end)
     reason = property(lambda self: self.choice.reason)
+    meeting_times = property(lambda self: self.convergence.meeting_times)
 
     @property
     def pairs(self) -> int:
         return len(self.meeting_times)
-
-    @property
-    def meeting_times(self) -> np.ndarray:
-        """The first t at which X_t is Y_{t - lag}, one a pair; 0 for a pair that has not met."""
-        return self.convergence.meeting_times
 
     @functools.cached_property
     def efficiency(self) -> Any:

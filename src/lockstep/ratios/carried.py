@@ -44,13 +44,10 @@ class Exactly(Evaluation):
     is_random = False
     exact_when = "always"
     noise_source = Silence()
+    name = property(lambda self: self.log_density.name)
 
     def __post_init__(self) -> None:
         set_field(self, "log_density", wrapped(Scalar, self.log_density, "log_density"))
-
-    @property
-    def name(self) -> str:
-        return self.log_density.name
 
     @property
     def shown(self) -> Any:
@@ -73,15 +70,12 @@ class Noisily(Evaluation):
     gains_by_correlation = True
     exact_when = "exp(log_estimate) is a non-negative, unbiased estimate of the density up to a constant"
     when_stuck = "give the estimate more particles or samples (the standard deviation of its logarithm is best near 1)"
+    name = property(lambda self: self.log_estimate.name)
 
     def __post_init__(self) -> None:
         set_field(self, "log_estimate", wrapped(Scalar, self.log_estimate, "log_estimate"))
         if self.draw is not None:
             set_field(self, "draw", wrapped(Function, self.draw, "draw"))
-
-    @property
-    def name(self) -> str:
-        return self.log_estimate.name
 
     @property
     def shown(self) -> Any:
@@ -123,6 +117,14 @@ class Carried(Ratio):
     evaluate: Evaluation
     correlation: Array | None = None
 
+    shown = property(lambda self: self.evaluate.shown)
+    can_be_violated = property(lambda self: self.evaluate.can_be_violated)
+    when_violated = property(lambda self: self.evaluate.when_violated)
+    error = property(lambda self: self.evaluate.error)
+    noise_source = property(lambda self: self.evaluate.noise_source)
+    forecaster = property(lambda self: self.evaluate.forecaster)
+    can_stop = property(lambda self: self.evaluate.can_stop)
+
     def __post_init__(self) -> None:
         remedy = "an evaluation such as that of ls.standard(log_density, proposal).ratio"
         set_field(self, "evaluate", adopted(self.evaluate, Evaluation, "evaluate of Carried", remedy))
@@ -139,20 +141,8 @@ class Carried(Ratio):
             raise TypeError(f"correlation is {self.correlation!r}, but there is no draw; {_NORMAL_DRAW}")
 
     @property
-    def shown(self) -> Any:
-        return self.evaluate.shown
-
-    @property
     def is_memory_random(self) -> bool:
         return self.evaluate.is_random
-
-    @property
-    def can_be_violated(self) -> bool:
-        return self.evaluate.can_be_violated
-
-    @property
-    def when_violated(self) -> str:
-        return self.evaluate.when_violated
 
     def require_start(self, key: Key, proposal: Proposal, position: Position) -> None:
         if self.evaluate.can_be_violated:
@@ -173,10 +163,6 @@ class Carried(Ratio):
         return own if own is None or self.correlation is None else f"{own}, and its noise is standard normal"
 
     @property
-    def error(self) -> str | None:
-        return self.evaluate.error
-
-    @property
     def remembered(self) -> Any:
         return self.evaluate, self.correlation
 
@@ -186,10 +172,6 @@ class Carried(Ratio):
 
     def blame(self, position: Position) -> str:
         return self.evaluate.blame(position)
-
-    @property
-    def noise_source(self) -> Any:
-        return self.evaluate.noise_source
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
         noise = self.evaluate.noise(key, position, shape)
@@ -214,10 +196,6 @@ class Carried(Ratio):
 
     def cure(self, positions: Position) -> str | None:
         return self.evaluate.cure(positions)
-
-    @property
-    def forecaster(self) -> Any:
-        return self.evaluate.forecaster
 
     def meeting_noise(self, key: Key, shape: Shape = ()) -> Any:
         return () if self.correlation is None else -random.exponential(key, shape)
@@ -260,10 +238,6 @@ class Carried(Ratio):
         # accept <= log_q + (value - memory), solved for the value.
         is_number = self.correlation is None and not self.evaluate.has_path
         return surely_below(memory if is_number else memory.value, accept, -log_proposal_ratio)
-
-    @property
-    def can_stop(self) -> bool:
-        return self.evaluate.can_stop
 
     def probe(self, noise: Tree, position: Position, candidates: Position) -> Iterator[Probed]:
         values = self.evaluate.probed(noise, candidates)

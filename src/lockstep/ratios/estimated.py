@@ -34,6 +34,8 @@ class Estimated(Ratio):
 
     is_memory_random = False
     remembered = ()
+    shown = property(lambda self: self.estimator.shown)
+    error = property(lambda self: self.rule.error)
 
     def __post_init__(self) -> None:
         set_field(self, "estimator", as_estimator(self.estimator, "estimator"))
@@ -43,10 +45,6 @@ class Estimated(Ratio):
                 f"estimator {self.estimator!r} cannot estimate its own variance from count=1; {self.rule.name} needs "
                 f"it: take count >= 2, or state the variance with ls.estimators.known_variance"
             )
-
-    @property
-    def shown(self) -> Any:
-        return self.estimator.shown
 
     @property
     def when_stuck(self) -> str | None:
@@ -83,10 +81,6 @@ class Estimated(Ratio):
     @property
     def exact_when(self) -> str | None:
         return self.rule.exact_when(self.estimator)
-
-    @property
-    def error(self) -> str | None:
-        return self.rule.error
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
         return self.estimator.noise(key, position, shape)

@@ -13,7 +13,6 @@ from lockstep.core.estimator import Estimator
 from lockstep.core.parts import part, set_field
 from lockstep.core.proposal import Proposal
 from lockstep.core.ratio import Decision, Probed, Ratio, is_no_ratio
-from lockstep.core.rule import Rule
 from lockstep.core.shown import Placement
 from lockstep.core.trees import FLAG, choose
 from lockstep.core.types import Array, Key, Memory, Position, Shape, Tree
@@ -38,6 +37,8 @@ class Posterior(Ratio):
 
     placement: Placement
     inner: Ratio
+
+    rule = property(lambda self: self.inner.rule)
 
     def __post_init__(self) -> None:
         set_field(self, "inner", adopted(self.inner, Ratio, "inner", "a ratio such as the `.ratio` of a kernel"))
@@ -102,10 +103,6 @@ class Posterior(Ratio):
     def estimator(self) -> Estimator | None:
         """With the prior in it: an estimate of D of the posterior."""
         return None if self.inner.estimator is None else Within(self.placement, self.inner.estimator)
-
-    @property
-    def rule(self) -> Rule | None:
-        return self.inner.rule
 
     @property
     def remembered(self) -> Any:

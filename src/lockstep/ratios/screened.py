@@ -36,6 +36,13 @@ class Screened(Ratio):
     base: Ratio
     surrogate: Any
 
+    is_memory_random = property(lambda self: self.base.is_memory_random)
+    remembered_name = property(lambda self: self.base.remembered_name)
+    correlation = property(lambda self: self.base.correlation)
+    can_be_violated = property(lambda self: self.base.can_be_violated)
+    when_violated = property(lambda self: self.base.when_violated)
+    error = property(lambda self: self.base.error)
+
     def __post_init__(self) -> None:
         set_field(
             self, "base", adopted(self.base, Ratio, "base of Screened", "a ratio such as the `.ratio` of a kernel")
@@ -43,40 +50,16 @@ class Screened(Ratio):
         set_field(self, "surrogate", wrapped(Scalar, self.surrogate, "surrogate"))
 
     @property
-    def is_memory_random(self) -> bool:
-        return self.base.is_memory_random
-
-    @property
     def remembered(self) -> Any:
         return self.surrogate, self.base.remembered
-
-    @property
-    def remembered_name(self) -> str:
-        return self.base.remembered_name
 
     def blame(self, position: Position) -> str:
         return self.base.blame(position)
 
     @property
-    def correlation(self) -> Array | None:
-        return self.base.correlation
-
-    @property
     def when_stuck(self) -> str:
         own = "take a surrogate nearer to the target, with tails that are not thinner"
         return f"{self.base.when_stuck}; or {own}" if self.base.when_stuck else own
-
-    @property
-    def can_be_violated(self) -> bool:
-        return self.base.can_be_violated
-
-    @property
-    def when_violated(self) -> str:
-        return self.base.when_violated
-
-    @property
-    def error(self) -> str | None:
-        return self.base.error
 
     @property
     def exact_when(self) -> str | None:

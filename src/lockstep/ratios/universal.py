@@ -37,14 +37,11 @@ class Universal(Ratio):
         "no error of the estimate is above `bound`, and the errors have the same law at every pair of positions, the "
         "pair of a position with itself included"
     )
+    shown = property(lambda self: self.estimator.shown)
 
     def __post_init__(self) -> None:
         set_field(self, "estimator", as_estimator(self.estimator, "estimator"))
         set_field(self, "bound", positive(self.bound, "bound"))
-
-    @property
-    def shown(self) -> Any:
-        return self.estimator.shown
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> tuple[Any, Any]:
         key_ratio, key_self = random.split(key)
