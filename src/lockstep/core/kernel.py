@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from lockstep.core import random
-from lockstep.core.declared import Part, declared
+from lockstep.core.declared import Accountable, declared
 from lockstep.core.types import Array, Key, Memory, Position, Shape, Tree
 
 
@@ -51,7 +51,7 @@ class Info(NamedTuple):
     kept: Any = ()
 
 
-class Kernel(Part):
+class Kernel(Accountable):
     """A Markov kernel whose randomness is drawn first and used second."""
 
     @abstractmethod
@@ -87,16 +87,6 @@ class Kernel(Part):
     def move_both(self, first: Tree, second: Tree, noise: Tree, meet: Tree) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
         """One update of two chains: each is moved as by ``move`` in law, and equal chains stay equal."""
         raise NotImplementedError(self.cannot_meet)
-
-    @declared
-    def exact_when(self) -> str | None:
-        """The conditions under which the kernel is exact; None for an approximate one."""
-        return None
-
-    @declared
-    def error(self) -> str | None:
-        """The order of its error, if it is approximate and that is known."""
-        return None
 
     @declared
     def when_stuck(self) -> str:
