@@ -435,13 +435,13 @@ SLOW = {
     },
     ls.check.curvature: {
         "run": Later(independent_run),
+        "log_prior": log_density,
         "model": SimpleNamespace(
             log_likelihood=lambda theta, x: theta * x, simulate=lambda key, theta: theta + jr.normal(key, (), float)
         ),
         "data": np.array(0.3),
-        "log_prior": log_density,
         "simulations": 2,
-        "draws": 1200,
+        "points": 1200,
         "level": 0.01,
         "statistic": None,
         "seed": 0,
@@ -530,7 +530,6 @@ SLOW = {
         "calls": 400,
         "seconds": None,
         "rules": (),
-        "draws": None,
     },
     from_numpyro: {"model": numpyro_model, "data": np.arange(4.0), "shared": ()},
     ls.interop.pymc: {"model": Later(pymc_model)},

@@ -165,8 +165,6 @@ def test_bad_input():
         ls.advise(noisy, 1.0, 0.0)
     with pytest.raises(TypeError, match="has no with_count"):
         ls.advise(Fixed(1.0), ls.RandomWalk(1.0), 0.0)
-    with pytest.raises(TypeError, match=r"draws is 500, but draws are those of one chain.*updates=chains \* draws"):
-        ls.advise(noisy, ls.RandomWalk(1.0), 0.0, draws=500)
 
 
 @ls.part

@@ -50,7 +50,7 @@ def exact_entries(theta, log_posterior=exact_posterior):
 
 def estimated_entries(model, data, prior, theta, simulations, repetitions, statistic=None):
     with double_precision():
-        posterior = _posterior(model, data, prior, statistic, jnp.asarray(theta))
+        posterior = _posterior(prior, model, data, statistic, jnp.asarray(theta))
         return _entries(posterior, np.tile(theta, (1, repetitions, 1)), simulations, 0)[0]
 
 
@@ -117,9 +117,9 @@ def normal_draws(seed, shift=0.0, factor=1.0, chains=4, draws=500):
 
 
 def test_exact_draws_pass_and_wrong_ones_are_rejected():
-    assert ls.check.curvature(run_of(normal_draws(0)), NORMAL, DATA)
+    assert ls.check.curvature(run_of(normal_draws(0)), None, NORMAL, DATA)
     for wrong in (normal_draws(0, shift=0.25), normal_draws(0, factor=1.2), normal_draws(0, factor=0.8)):
-        finding = ls.check.curvature(run_of(wrong), NORMAL, DATA)
+        finding = ls.check.curvature(run_of(wrong), None, NORMAL, DATA)
         assert not finding and finding.values["p_value"] < 1e-3
         assert "inner=" in finding.sentence and "bridged_exchange" in finding.sentence
     assert finding.values["scores"]["mean"] < 0  # too narrow: less squared score than curvature
@@ -128,8 +128,8 @@ def test_exact_draws_pass_and_wrong_ones_are_rejected():
 
 def test_the_prior_counts():
     tight = normal_draws(0, shift=-0.2, factor=np.sqrt(0.5))  # the posterior under N(0, 1/4)
-    assert ls.check.curvature(run_of(tight), NORMAL, DATA, lambda theta: -2 * theta["mean"] ** 2)
-    assert not ls.check.curvature(run_of(tight), NORMAL, DATA)
+    assert ls.check.curvature(run_of(tight), lambda theta: -2 * theta["mean"] ** 2, NORMAL, DATA)
+    assert not ls.check.curvature(run_of(tight), None, NORMAL, DATA)
 
 
 def autoregressions(rng, chains, draws, size, correlation=0.95):
@@ -201,8 +201,9 @@ def test_dependent_draws_make_longer_batches():
 
 
 def test_what_cannot_be_tested_is_refused():
-    def check(draws=None, model=NORMAL, **options):
-        return ls.check.curvature(run_of(normal_draws(0) if draws is None else draws), model, DATA, **options)
+    def check(draws=None, log_prior=None, model=NORMAL, **options):
+        run = run_of(normal_draws(0) if draws is None else draws)
+        return ls.check.curvature(run, log_prior, model, DATA, **options)
 
     with pytest.raises(ValueError, match="too few or too dependent"):
         check(normal_draws(0, draws=2))
@@ -222,13 +223,15 @@ def test_what_cannot_be_tested_is_refused():
         check(model=SimpleNamespace(log_likelihood=NORMAL.log_likelihood))
     with pytest.raises(TypeError, match="black box, which cannot be differentiated"):
         check(model=SimpleNamespace(log_likelihood=ls.blackbox(lambda t, x: 0.0), simulate=NORMAL.simulate))
+    with pytest.raises(TypeError, match=r"model is array.*curvature\(run, log_prior, model, data\)"):
+        ls.check.curvature(run_of(normal_draws(0)), NORMAL, DATA, log_prior)
     with pytest.raises(ValueError, match="simulations is 1"):
         check(simulations=1)
     with pytest.raises(ValueError, match="level is 2"):
         check(level=2)
     discrete = SimpleNamespace(positions=np.zeros((2, 50), int), info=None)
     with pytest.raises(TypeError, match="floating-point"):
-        ls.check.curvature(discrete, NORMAL, DATA)
+        ls.check.curvature(discrete, None, NORMAL, DATA)
 
 
 def test_runs_with_inner_chains_say_how_to_test_them(tmp_path):
@@ -258,5 +261,5 @@ def test_positions_of_any_structure():
         log_likelihood=lambda t, x: t["a"] * x[0] + t["b"][0] * x[1] - 0.5 * jnp.sum(x**2),
         simulate=lambda key, t: jnp.stack([t["a"], t["b"][0]]) + jr.normal(key, (2,)),
     )
-    finding = ls.check.curvature(run, model, np.zeros(2))
+    finding = ls.check.curvature(run, None, model, np.zeros(2))
     assert finding and set(finding.values["scores"]) == {"a", "a, b[0]", "b[0]"}

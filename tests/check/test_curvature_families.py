@@ -44,12 +44,12 @@ def marriages(toggles):
     return ls.models.ERGM(["edges", "gwesp(0.25)"], graph, toggles=toggles)
 
 
-def checked(run, draws=50_000):
+def checked(run, points=50_000):
     finding = ls.check.curvature(
-        run, marriages(LONG), marriages(1).data, log_prior, simulations=SIMULATIONS, draws=draws
+        run, log_prior, marriages(LONG), marriages(1).data, simulations=SIMULATIONS, points=points
     )
     print(finding)
-    assert finding.values["draws"] == draws
+    assert finding.values["points"] == points
     return finding
 
 
@@ -73,7 +73,7 @@ def test_long_simulations_pass_and_a_posterior_shifted_by_half_a_standard_deviat
     for component in (0, 1):
         shifted = run.positions.copy()
         shifted[..., component] += 0.5 * shifted[..., component].std()
-        assert not checked(SimpleNamespace(positions=shifted, info=None), draws=5_000)
+        assert not checked(SimpleNamespace(positions=shifted, info=None), points=5_000)
 
 
 def test_a_hundred_runs_with_long_simulations_are_rejected_about_once():
@@ -86,7 +86,7 @@ def test_a_hundred_runs_with_long_simulations_are_rejected_about_once():
     kernel = model.posterior(log_prior, WALK)
     run = ls.sample(kernel, START, draws=250, chains=400, thin=5, warmup=50, seed=0, progress=False)
     with double_precision():
-        posterior = _posterior(model, model.data, log_prior, None, jnp.asarray(START))
+        posterior = _posterior(log_prior, model, model.data, None, jnp.asarray(START))
         entries = _entries(posterior, run.positions, 3, 1)
     found = []
     for four in np.split(entries, 100):

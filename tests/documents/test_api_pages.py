@@ -1,5 +1,6 @@
 """Every public name stands on a page of docs/api, and no page has a name that there is not."""
 
+import inspect
 import re
 from importlib import import_module
 from pathlib import Path
@@ -53,6 +54,28 @@ def test_every_public_name_is_on_a_page():
     shown = {id(named(path)) for path in directives}
     callables = [(p, v) for p, v in public(lockstep, "ls") if isinstance(v, type) or hasattr(v, "__code__")]
     assert len(callables) > 100 and not [path for path, value in callables if id(value) not in shown]
+
+
+PLACES = {"log_prior": 0, "log_likelihood": 1, "model": 1, "data": 2}
+
+
+def places(function):
+    """Where prior, likelihood (or a model, which has one) and data stand in the order of all functions."""
+    return [PLACES[name] for name in inspect.signature(function).parameters if name in PLACES]
+
+
+def test_prior_likelihood_and_data_are_everywhere_given_in_this_order():
+    found = {path: value for path, value in public(lockstep, "ls") if callable(value)}
+    kinds = {path: value for path, value in found.items() if isinstance(value, type)}
+    for path, kind in kinds.items():
+        methods = inspect.getmembers(kind, inspect.isfunction)
+        found |= {f"{path}.{name}": method for name, method in methods if not name.startswith("_")}
+        if issubclass(kind, BaseException):  # whose arguments Python does not tell
+            del found[path]
+    ordered = {path: places(function) for path, function in found.items()}
+    assert sum(len(given) > 1 for given in ordered.values()) >= 10
+    assert [path for path, given in ordered.items() if given != sorted(given)] == []
+    assert places(lambda run, model, data, log_prior: None) == [1, 2, 0]
 
 
 def test_no_name_is_on_two_pages():

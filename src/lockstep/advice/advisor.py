@@ -47,7 +47,6 @@ def advise(
     calls: int | None = None,
     seconds: float | None = None,
     rules: Sequence[Rule] = (),
-    draws: None = None,
 ) -> Any:
     """Advise on a rule and a number of samples m, from pilot runs; or on a number of particles.
 
@@ -81,8 +80,6 @@ def advise(
         ``updates`` calls if the estimator is a black box; compiled estimators get all that serves, in at most a minute.
     rules
         Rules of your own to judge beside those of `ls.rules`.
-    draws
-        Refused, with the remedy: draws are those of each chain everywhere, and an advice is for updates of all chains.
 
     Returns
     -------
@@ -101,11 +98,6 @@ def advise(
     'penalty'
     >>> run = advice.sample(chains=4)
     """
-    if draws is not None:
-        raise TypeError(
-            f"draws is {draws!r}, but draws are those of one chain: give the updates of the run that is planned, all "
-            f"chains together, ls.advise(estimator, proposal, initial, updates=chains * draws * thin)"
-        )
     if is_filtering(estimator):
         return advise_particles(estimator, proposal if initial is None else initial, seed, progress)
     if isinstance(estimator, ParticleGibbs):

@@ -47,11 +47,11 @@ class Posterior(NamedTuple):
 
 def curvature(
     run: Sampled,
+    log_prior: Any,
     model: Any,
     data: Tree,
-    log_prior: Any = None,
     simulations: int = 10,
-    draws: int = 5_000,
+    points: int = 5_000,
     level: float = 0.01,
     statistic: Any = None,
     seed: int = 0,
@@ -74,19 +74,19 @@ def curvature(
     ----------
     run
         What `ls.sample` or `ls.load` returned, for draws of any kernel.
+    log_prior
+        ``log_prior(theta)``, differentiable; None: flat. The posterior must vanish at the border of the prior's
+        support, if it has one.
     model
         An object with the functions ``log_likelihood(theta, x)``, without its constant and differentiable by JAX, and
         ``simulate(key, theta)``, which draws data exactly or by a long chain. Those of `ls.models` are such. (Of
         `ls.models.ERGM` only statistics are simulated; a draw should have more ``toggles`` than those under test.)
     data
         The observed data.
-    log_prior
-        ``log_prior(theta)``, differentiable; None: flat. The posterior must vanish at the border of the prior's
-        support, if it has one.
     simulations
         How many data sets to simulate at each draw, at least 2.
-    draws
-        At most so many draws are used, evenly spaced over all chains.
+    points
+        At how many draws to do so at the most, of all chains together; they are evenly spaced.
     level
         The probability of a false alarm.
     statistic
@@ -99,7 +99,7 @@ def curvature(
     -------
     Finding
         ``residual`` is Hotelling's statistic; ``values`` has ``statistic``, ``p_value``, ``degrees`` (of freedom),
-        ``batches``, ``draws``, and ``scores``: the mean of each entry of D in standard errors, by name.
+        ``batches``, ``points``, and ``scores``: the mean of each entry of D in standard errors, by name.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def curvature(
     ...     return -0.5 * ((theta - 0.3) / 0.2) ** 2
     >>> kernel = ls.exchange(log_prior, model.log_likelihood, model.simulate, data, ls.RandomWalk(0.3))
     >>> run = ls.sample(kernel, 0.3, draws=300, chains=4, warmup=50)
-    >>> bool(ls.check.curvature(run, model, data, log_prior))
+    >>> bool(ls.check.curvature(run, log_prior, model, data))
     True
 
     References
@@ -120,14 +120,14 @@ def curvature(
     require_run(run)
     if isinstance(run.positions, Pair):
         raise TypeError("run is one of coupled chains; give a run of one kernel")
-    simulations, draws = whole(simulations, "simulations", 2), whole(draws, "draws", 1)
+    simulations, points = whole(simulations, "simulations", 2), whole(points, "points", 1)
     if not is_number(level) or not 0 < level < 1:
         raise ValueError(f"level is {level!r}; it must be a probability between 0 and 1")
     with double_precision(), raised_here():
-        positions = _spaced(canonical(run.positions, "positions"), draws)
+        positions = _spaced(canonical(run.positions, "positions"), points)
         one = jax.tree.map(lambda leaf: leaf[0, 0], positions)
         flat.require_floating(one, "curvature")
-        posterior = _posterior(model, data, log_prior, statistic, one)
+        posterior = _posterior(log_prior, model, data, statistic, one)
         vectors = np.asarray(jax.vmap(jax.vmap(lambda position: ravel_pytree(position)[0]))(positions))
         _require_inside(log_prior, vectors, one)
         entries = _entries(posterior, vectors, simulations, whole(seed, "seed", 0, MOST_SEED))
@@ -144,7 +144,7 @@ def _spaced(positions: Position, most: int) -> Position:
 
 
 def _posterior(
-    model: object, data: Tree, log_prior: Callable[..., Any], statistic: Callable[..., Any], one: Position
+    log_prior: Callable[..., Any], model: object, data: Tree, statistic: Callable[..., Any], one: Position
 ) -> Posterior:
     """The derivatives, by automatic differentiation or from a statistic."""
     simulate, log_likelihood = attribute(model, "simulate", None), attribute(model, "log_likelihood", None)
@@ -155,7 +155,7 @@ def _posterior(
     if simulate is None or (statistic is None and log_likelihood is None):
         raise TypeError(
             f"model is {model!r}; it must have functions log_likelihood(theta, x) and simulate(key, theta), as "
-            f"ls.models have"
+            f"ls.models have: ls.check.curvature(run, log_prior, model, data)"
         )
     _, shaped = ravel_pytree(one)
     size = flat.size(one)
@@ -250,18 +250,18 @@ def _names(each: list[str]) -> list[str]:
     return [f"{each[i]}, {each[j]}" if i != j else each[i] for i, j in zip(*np.triu_indices(len(each)), strict=True)]
 
 
-def _told(found: Hotelling, names: list[str], level: float, draws: int, simulations: int) -> Finding:
+def _told(found: Hotelling, names: list[str], level: float, points: int, simulations: int) -> Finding:
     worst = int(np.argmax(np.abs(found.scores)))
     values = {
         "statistic": found.statistic,
         "p_value": found.p_value,
         "degrees": len(names),
         "batches": found.batches,
-        "draws": draws,
+        "points": points,
         "scores": dict(zip(names, map(float, found.scores), strict=True)),
     }
     compared = (
-        f"(statistic {found.statistic:.3g}, p = {found.p_value:.2g}; {draws:,} draws in {found.batches} batches, "
+        f"(statistic {found.statistic:.3g}, p = {found.p_value:.2g}; {points:,} draws in {found.batches} batches, "
         f"{simulations} simulations at each)"
     )
     if found.p_value >= level:
