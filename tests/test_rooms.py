@@ -87,9 +87,10 @@ def module_of(path: Path) -> str:
 
 
 def imported_first(path: Path) -> set[str]:
-    """The modules of the package that must be there before a file begins."""
+    """The modules of the package that must be there before a file begins, also those that only its types need."""
     found = set()
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+    at_top = ast.parse(path.read_text(encoding="utf-8")).body
+    for node in [inner for outer in at_top for inner in (outer.body if isinstance(outer, ast.If) else [outer])]:
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("lockstep."):
             names = {f"{node.module}.{alias.name}" for alias in node.names}
             found |= names & MODULES or {node.module}
@@ -106,6 +107,12 @@ def test_modules_do_not_import_each_other_in_a_circle():
     graph["lockstep.core.types"] = {"lockstep.core.kernel"}
     with pytest.raises(CycleError):
         TopologicalSorter(graph).prepare()
+
+
+def test_an_import_for_types_alone_counts(tmp_path):
+    file = tmp_path / "a.py"
+    file.write_text("if TYPE_CHECKING:\n    from lockstep.cli import main\nfrom lockstep.core import parts\n")
+    assert imported_first(file) == {"lockstep.cli", "lockstep.core.parts"}
 
 
 def test_tests_live_in_the_same_rooms():

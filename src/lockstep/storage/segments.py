@@ -22,7 +22,6 @@ from lockstep.engine.totals import Totals
 from lockstep.storage import structure
 from lockstep.storage.archive import read_arrays, write_arrays
 from lockstep.storage.errors import DamagedError
-from lockstep.storage.walltime import span_of
 
 COUNTS = ("first", "draws", "step", "target", "repeatable")
 PATTERN = re.compile(r"segment-(\d{6,12})\.npz")
@@ -150,6 +149,16 @@ def totals_of(counts: Any) -> Totals:
     if not is_text or not are_counts or not all(math.isfinite(value) for value in measured.values()):
         raise ValueError(f"its totals are {found}")
     return Totals(**found, failure=failure)
+
+
+def span_of(value: Any) -> tuple[float, float] | None:
+    """The span of a segment as it was read, refused if it is none."""
+    if value is None:
+        return None
+    start, end = value
+    if not all(isinstance(time, (int, float)) and math.isfinite(time) for time in (start, end)):
+        raise ValueError(f"it was computed from {start!r} to {end!r}")
+    return float(start), float(end)
 
 
 def read_output(segment: Segment) -> Output:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from lockstep.storage.segments import Segment
+from lockstep.storage.segments import Segment
 
 
 def wall_seconds(parts: Sequence[Sequence[Segment]]) -> float:
@@ -33,13 +31,3 @@ def covered(spans: Iterable[tuple[float, float]]) -> float:
         total += max(0.0, end - max(start, until))
         until = max(until, end)
     return total
-
-
-def span_of(value: Any) -> tuple[float, float] | None:
-    """The span of a segment as it was read, refused if it is none."""
-    if value is None:
-        return None
-    start, end = value
-    if not all(isinstance(time, (int, float)) and math.isfinite(time) for time in (start, end)):
-        raise ValueError(f"it was computed from {start!r} to {end!r}")
-    return float(start), float(end)
