@@ -173,7 +173,7 @@ def summary(
     Several runs, or those of a sweep, stand side by side.
     """
     import lockstep as ls
-    from lockstep.coupling.common_noise import CoupledInfo, ShadowedInfo
+    from lockstep.coupling.common_noise import Marked
     from lockstep.results.standing import Broken, run_directories
 
     found = [one for directory in directories for one in run_directories(directory)]
@@ -186,7 +186,7 @@ def summary(
         return
     loaded = ls.load(paths[0])
     typer.echo(repr(loaded.summary()))
-    if isinstance(loaded.info, (CoupledInfo, ShadowedInfo)):
+    if isinstance(loaded.info, Marked):
         typer.echo(repr(ls.separation.summary(loaded)))
 
 

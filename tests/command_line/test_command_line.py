@@ -249,6 +249,16 @@ def test_several_runs_are_summarized_side_by_side(command, folder):
     assert code == 0 and "position[0]" in out and "damaged, and left out" in err
 
 
+def test_a_coupled_run_is_summarized_with_its_separations(command, folder):
+    both = "kernel = ls.Shadowed(kernel, ls.standard(lambda theta: 1.1 * log_density(theta), kernel.proposal))\n"
+    (folder / "coupled.py").write_text(MODEL + both)
+    assert command("run", "coupled.py", "--draws", 100, "--chains", 2, "--out", "coupled", "--quiet")[0] == 0
+    code, out, _ = command("summary", "coupled")
+    assert code == 0 and "\nSeparation: " in out and "decided otherwise than the exact one" in out
+    assert command("run", "model.py", "--draws", 100, "--chains", 2, "--out", "alone", "--quiet")[0] == 0
+    assert "Separation" not in command("summary", "alone")[1]
+
+
 def test_export_to_files_of_columns(command, folder):
     assert command("run", "model.py", "--draws", 20, "--chains", 2, "--out", "columns", "--quiet")[0] == 0
     code, out, _ = command("export", "columns", "--to", "draws.csv")

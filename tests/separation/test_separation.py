@@ -9,12 +9,13 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pytest
-from pairs import INDEPENDENT, WALK, naive, penalty
+from pairs import INDEPENDENT, WALK, log_density, naive, penalty
 from scipy import stats
 
 import lockstep as ls
 from lockstep.coupling.common_noise import ShadowedInfo
 from lockstep.separation import first_passage, summary
+from lockstep.separation.summary import who
 from lockstep.separation.times import geometric_p_value, mean_waiting_time, unequal_spells
 
 passages_module = import_module("lockstep.separation.first_passage")  # the room has a function of that name
@@ -34,6 +35,18 @@ def markov_marks(rng, chains, draws, rate_quiet, rate_busy, switch):
         marks[:, t] = rng.random(chains) < np.where(is_busy, rate_busy, rate_quiet)
         is_busy ^= rng.random(chains) < switch
     return marks
+
+
+def test_kernels_are_called_by_their_rules_and_one_that_draws_nothing_is_the_standard_one():
+    standard = ls.standard(log_density, WALK)
+    random = ls.pseudo_marginal(lambda z, theta: log_density(theta) + z, WALK, draw=jr.normal)
+    for pair, told in {
+        ls.Shadowed(standard, naive(WALK)): "naive from standard",
+        ls.Coupled(penalty(WALK), standard): "standard from penalty",
+        ls.Coupled(standard, random): "Carried from standard",
+    }.items():
+        assert who(SimpleNamespace(kernel=pair, positions=np.zeros((2, 5)))) == told
+    assert who(run_of([True, False])) == ""  # loaded from disk
 
 
 def test_independent_marks():

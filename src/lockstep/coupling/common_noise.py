@@ -83,6 +83,9 @@ class ShadowedInfo(NamedTuple):
         return ("gaps",)
 
 
+Marked = CoupledInfo | ShadowedInfo  # what two kernels on one noise tell: where they separate, and how probably
+
+
 @part
 class Coupled(Kernel):
     """Two chains, one noise: they separate, shadow one another, and may coalesce and branch again.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from lockstep.core.types import Tree
-from lockstep.coupling.common_noise import CoupledInfo, ShadowedInfo
+from lockstep.coupling.common_noise import Marked
 from lockstep.engine.bad_ratios import infos, total
 
 
@@ -93,7 +93,7 @@ def _counts(info: Tree) -> dict[str, Any]:
         "accepted": sum(total(leg.is_accepted) for leg in infos(info)),
         "valid": sum(total(leg.is_valid) for leg in infos(info)),
     }
-    if isinstance(info, (CoupledInfo, ShadowedInfo)):
+    if isinstance(info, Marked):
         counts |= {"marks": total(info.marks), "gaps": float(info.gaps.sum())}
     return counts
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from lockstep.core.sampled import Sampled
 from lockstep.core.warnings import LockstepWarning
-from lockstep.coupling.common_noise import CoupledInfo, ShadowedInfo
+from lockstep.coupling.common_noise import Marked
 from lockstep.engine.bad_ratios import infos, told_of_bad, told_of_broken
 from lockstep.engine.totals import failed_sentence
 from lockstep.results.convergence import good_news, problems
@@ -41,7 +41,7 @@ def summarize(run: Sampled, round_to: int | str = "auto") -> Summary:
     table = table_of(run)
     legs = list(infos(run.info))
     findings = [told for leg in legs for tell in (told_of_broken, told_of_bad) if (told := tell(leg, run.thin))]
-    findings += [*_failed(run), *problems(run, table), *_separated(run)]
+    findings += [*_failed(run), *problems(run, table), *(sentences(run) if isinstance(run.info, Marked) else ())]
     exact_when = run.about.get("exact_when")
     if exact_when is not None:
         prediction, sentence = None, "exact kernel" + ("" if exact_when == "always" else f", when {exact_when}")
@@ -58,13 +58,6 @@ def _failed(run: Sampled) -> list[str]:
     if not run.failed:
         return []
     return [f"{failed_sentence(run.failed, run.failure)}: the target is restricted to where the functions work"]
-
-
-def _separated(run: Sampled) -> list[str]:
-    """What a run of coupled kernels measured."""
-    if not isinstance(run.info, (CoupledInfo, ShadowedInfo)):
-        return []
-    return sentences(run)
 
 
 def _predicted(run: Sampled) -> tuple[Any, str]:

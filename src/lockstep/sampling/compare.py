@@ -9,7 +9,7 @@ from typing import Any
 
 from lockstep.core.arguments import require_run
 from lockstep.core.types import Tree
-from lockstep.coupling.common_noise import CoupledInfo, ShadowedInfo
+from lockstep.coupling.common_noise import Marked
 from lockstep.results.run import Run
 from lockstep.results.table import WITHHELD, number
 from lockstep.sampling.sweep import Sweep, label
@@ -137,7 +137,7 @@ def _named(runs: Any) -> dict[str, Run]:
 
 def _separation(run: Run, prediction: Any) -> tuple[float, float]:
     """Updates between two separations and the discrepancy, measured or predicted; NaN where nothing is known."""
-    if isinstance(run.info, (CoupledInfo, ShadowedInfo)):
+    if isinstance(run.info, Marked):
         return separations(run).rho_1, math.nan
     if prediction is None:
         return math.nan, math.nan

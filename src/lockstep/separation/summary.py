@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from lockstep.core.arguments import require_run
-from lockstep.core.kernel import Kernel
+from lockstep.core.ratio import Ratio
 from lockstep.core.sampled import Sampled
 from lockstep.coupling.common_noise import CoupledInfo, ShadowedInfo
-from lockstep.kernels.metropolis_hastings import MetropolisHastings
-from lockstep.ratios.carried import Carried
+from lockstep.ratios.carried import Silence
 from lockstep.separation import times
 
 FEWEST_MARKS = 10
@@ -161,19 +160,15 @@ def _of_shadowed(run: Sampled) -> Separation:
 
 def who(run: Sampled) -> str:
     """Which kernel of a coupled run separates from which: the second from the first."""
-    if run.kernel is None or len(run.kernel.kernels) != 2:
-        return ""
-    first, second = (_name(kernel) for kernel in run.kernel.kernels)
-    return f"{second} from {first}"
+    names = [] if run.kernel is None else [_name(leg.ratio) for leg, _ in run.kernel.placed(run.positions)]
+    return f"{names[1]} from {names[0]}" if len(names) == 2 else ""
 
 
-def _name(kernel: Kernel) -> str:
-    if not isinstance(kernel, MetropolisHastings):
-        return kernel.name
-    ratio = kernel.ratio
+def _name(ratio: Ratio) -> str:
+    """That of its rule; without one, a ratio that draws nothing is the standard one."""
     if ratio.rule is not None:
         return ratio.rule.name
-    return "standard" if isinstance(ratio, Carried) and not ratio.evaluate.is_random else ratio.name
+    return "standard" if isinstance(ratio.noise_source, Silence) else ratio.name
 
 
 def _of_coupled(run: Sampled) -> Separation:

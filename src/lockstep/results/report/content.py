@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from lockstep.core.sampled import Sampled
-from lockstep.coupling.common_noise import CoupledInfo, ShadowedInfo
+from lockstep.coupling.common_noise import CoupledInfo, Marked, ShadowedInfo
 from lockstep.coupling.names import Component, components
 from lockstep.engine.bad_ratios import infos
 
@@ -95,7 +95,7 @@ def _windows(flags: np.ndarray, thin: int) -> np.ndarray:
 
 def _separation(run: Sampled) -> dict[str, Any] | None:
     """Draws at which coupled chains separated and became equal again, and the expected number of separations so far."""
-    if not isinstance(run.info, (CoupledInfo, ShadowedInfo)):
+    if not isinstance(run.info, Marked):
         return None
     marks = np.asarray(run.info.marks, float)
     gaps = np.asarray(run.info.gaps, float)
