@@ -136,6 +136,8 @@ def run(
     if outcome.until is not None:
         draws = outcome.until.draws
         typer.echo(f"{'' if outcome.until.is_met else 'Warning: '}{outcome.until}.", err=not outcome.until.is_met)
+    if task.began is not None:
+        typer.echo(f"{task.began}.")
     typer.echo(f"{out}: {chains} chains of {draws:,} draws, acceptance {outcome.totals.acceptance:.2f}")
 
 

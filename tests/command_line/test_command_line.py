@@ -238,6 +238,25 @@ def test_run_until_precise(command, folder):
     assert code == 2 and "combined by & and |" in err.replace("\n", " ").replace("│", "").replace("  ", " ")
 
 
+FITTED = """
+import numpy as np
+import lockstep as ls
+
+data = np.random.default_rng(0).normal(3.0, 1.0, size=400)
+kernel = ls.subsampled(None, lambda mean, row: -0.5 * (row - mean) ** 2, data)
+initial = 2.0
+"""
+
+
+def test_chains_that_did_not_begin_at_initial_are_told_of(command, folder):
+    (folder / "fitted.py").write_text(FITTED)
+    code, out, _ = command("run", "fitted.py", "--draws", 20, "--chains", 2, "--out", "fitted", "--quiet")
+    began = ls.load(folder / "fitted").began
+    assert code == 0 and "not at `initial`" in began and out.startswith(f"{began}.\n")
+    code, out, _ = command("run", "model.py", "--draws", 20, "--chains", 2, "--out", "given", "--quiet")
+    assert code == 0 and "began" not in out
+
+
 def test_several_runs_are_summarized_side_by_side(command, folder):
     for seed in (1, 2):
         assert command("run", "model.py", "--draws", 100, "--seed", seed, "--out", f"many/{seed}", "--quiet")[0] == 0
