@@ -25,7 +25,9 @@ WALK = ls.RandomWalk(1.0)
 BOXES = {
     "standard": lambda: ls.standard(ls.blackbox(counted), WALK),
     "pseudo-marginal": lambda: ls.pseudo_marginal(ls.blackbox(noisy), WALK),
+    "shadowed": lambda: ls.Shadowed(ls.standard(ls.blackbox(counted), WALK), ls.naive(another, WALK)),
 }
+another = ls.estimators.mean(ls.blackbox(lambda rng, position, candidate: rng.normal()), 2)
 
 
 def calls_of(kernel, draws, **options):

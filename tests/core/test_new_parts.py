@@ -297,6 +297,62 @@ def test_a_new_kernel():
         ls.separation.predict(run)
 
 
+@ls.part
+class Guess:
+    """An evaluation by its methods."""
+
+    def noise(self, key, position, shape=()):
+        return jr.normal(key, shape, float)
+
+    def __call__(self, noise, position):
+        return log_density(position) + 0.5 * noise - 0.125
+
+
+@ls.part
+class Turn:
+    """An involution by its method."""
+
+    def __call__(self, x, position, candidate):
+        return -x, 0.0
+
+
+@ls.part
+class Nothing:
+    """A randomization by its methods."""
+
+    def noise(self, key, position, shape=()):
+        return jr.normal(key, shape, float)
+
+    def sample(self, noise, position, candidate):
+        return noise
+
+    def log_weight(self, x, position, candidate):
+        return 0.0 * x
+
+
+def test_evaluations_randomizations_and_involutions_are_their_methods_alone():
+    normal = (lambda key, position, candidate: jr.normal(key), lambda x, position, candidate: -0.5 * x**2)
+    kernels = [
+        ls.pseudo_marginal(Guess(), WALK),
+        ls.randomized(log_density, WALK, Nothing()),
+        ls.randomized(log_density, WALK, ls.Density(*normal, Turn())),
+    ]
+    for kernel in kernels:
+        run = ls.sample(kernel, 0.0, draws=2000, chains=4, seed=1)
+        assert abs(run.positions.mean()) < 0.2 and 0.8 < run.positions.std() < 1.2
+    with pytest.raises(TypeError, match="has noise of its own"):
+        ls.pseudo_marginal(Guess(), WALK, draw=lambda key: jr.normal(key))
+
+
+def test_a_kernel_in_a_cycle_says_whether_it_remembers_an_estimate():
+    exact = ls.standard(log_density, WALK)
+    with pytest.raises(ValueError, match="is_memory_random = False"):
+        ls.Cycle([exact, Walker(0.5)])
+    silent = ls.part(type("Silent", (Walker,), {"is_memory_random": False, "__annotations__": {}}))
+    run = ls.sample(ls.Cycle([exact, silent(0.1)]), 0.0, draws=20, chains=2, seed=1)
+    assert run.info.is_accepted[..., 1].all()
+
+
 def test_a_field_is_no_default_of_what_a_base_declares():
     @ls.part
     class Counted(ls.Estimator):

@@ -498,19 +498,23 @@ def test_checks_take_black_boxes():
     assert involved(ls.Reflection(0.25)) and not involved(lambda x: (0.25 - x, 0.3))
 
 
-def test_a_prior_is_asked_once_of_each_candidate():
+@pytest.mark.parametrize("start", [np.zeros(2), 0.0])
+def test_a_prior_is_asked_once_of_each_candidate(start):
     seen = []
 
     def log_prior(theta):
         seen.append(theta)
-        return -0.5 * float(theta @ theta)
+        return -0.5 * float(np.sum(theta**2))
+
+    def log_likelihood(theta, x):
+        return -0.5 * float(np.sum((x - np.ravel(theta)[0]) ** 2))
 
     def simulate(rng, theta):
-        return theta[0] + rng.standard_normal(5)
+        return np.ravel(theta)[0] + rng.standard_normal(5)
 
     boxes = map(ls.blackbox, (log_prior, log_likelihood, simulate))
     kernel = ls.exchange(*boxes, data=DATA, proposal=WALK)
-    run = ls.sample(kernel, np.zeros(2), draws=50, chains=1, seed=1)
+    run = ls.sample(kernel, start, draws=50, chains=1, seed=1)
     first = len(seen) - 50  # at the start
     assert first <= 4 and len({theta.tobytes() for theta in seen[first:]}) == 50
     assert run.acceptance > 0

@@ -109,9 +109,10 @@ def _first_states(kernel: Any, state: Positioned, positions: Position, keys: Key
     simple = kernel.placed(positions)
     if isinstance(state, CoupledState):
         return list(zip((one for one, _ in simple), (state.first, state.second), strict=True))
-    if len(simple) == 1 or kernel.is_memory_shared:
-        return [(simple[0][0], state)]
-    return [(one, engine_of(kernel).init(one, places, keys)) for one, places in simple]
+    # The first of a `Shadowed` moves the chain, and memory that is shared is that of the first.
+    known = [(simple[0][0], state)] if len(simple) == 1 or kernel.is_memory_shared or kernel.is_coupling else []
+    forgotten = [] if kernel.is_memory_shared else simple[len(known) :]
+    return known + [(one, engine_of(kernel).init(one, places, keys)) for one, places in forgotten]
 
 
 def like_initial_states(

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from lockstep.core.types import Position
+
+T = TypeVar("T")
 
 if TYPE_CHECKING:
     declared = property
@@ -28,6 +30,20 @@ else:
 
         def __get__(self, owner: Any, kind: type | None = None) -> Any:
             return self if owner is None else self.default(owner)
+
+
+def passing_on(field: str, names: str) -> Callable[[type[T]], type[T]]:
+    """Have a part say of these attributes and methods what the part in one of its fields says of them."""
+
+    def told(name: str) -> property:
+        return property(lambda self: getattr(getattr(self, field), name))
+
+    def passing(kind: type[T]) -> type[T]:
+        for name in names.split():
+            setattr(kind, name, told(name))
+        return kind
+
+    return passing
 
 
 class Part(ABC):  # noqa: B024

@@ -9,6 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from lockstep.core.declared import passing_on
 from lockstep.core.kernel import Info, Kernel, State
 from lockstep.core.parts import part
 from lockstep.core.trees import choose
@@ -21,6 +22,7 @@ from lockstep.kernels.metropolis_hastings import MetropolisHastings, both_moved
 
 
 @part
+@passing_on("kernel", "cannot_meet shown is_memory_random remembered exact_when")
 class Rejecting(Kernel):
     """A kernel in which a log ratio is minus infinity where a black box raised an exception on the way to it.
 
@@ -31,13 +33,8 @@ class Rejecting(Kernel):
     kernel: MetropolisHastings
     slot: Any
 
-    cannot_meet = property(lambda self: self.kernel.cannot_meet)
     proposal = property(lambda self: self.kernel.proposal)
     ratio = property(lambda self: self.kernel.ratio)
-    shown = property(lambda self: self.kernel.shown)
-    is_memory_random = property(lambda self: self.kernel.is_memory_random)
-    remembered = property(lambda self: self.kernel.remembered)
-    exact_when = property(lambda self: self.kernel.exact_when)
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
         return self.kernel.noise(key, position, shape)

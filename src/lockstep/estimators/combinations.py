@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import jax.numpy as jnp
@@ -9,6 +10,7 @@ import numpy as np
 
 from lockstep.core import random
 from lockstep.core.arguments import is_number
+from lockstep.core.declared import passing_on
 from lockstep.core.estimator import Estimate, Estimator
 from lockstep.core.parts import part
 from lockstep.core.trees import is_concrete
@@ -18,6 +20,7 @@ from lockstep.host.functions import Scalar, wrapped
 
 
 @part
+@passing_on("estimator", "shown count fewest batches unit sides is_sample value evaluation")
 class KnownVariance(Estimator):
     """Another estimator's value, with a variance that is known rather than estimated."""
 
@@ -26,10 +29,6 @@ class KnownVariance(Estimator):
     factor: float = 1.0
 
     is_variance_known = True
-    shown = property(lambda self: self.estimator.shown)
-    fewest = property(lambda self: self.estimator.fewest)
-    unit = property(lambda self: self.estimator.unit)
-    count = property(lambda self: self.estimator.count)
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
         return self.estimator.noise(key, position, shape)
@@ -83,19 +82,13 @@ def known_variance(estimator: Estimator, variance: Any) -> KnownVariance:
 
 
 @part
+@passing_on("estimator", "shown fewest unit count batches has_variance is_variance_known")
 class TwoSided(Estimator):
     """``(forward - reverse)/2`` from two independent estimates."""
 
     estimator: Estimator
 
     sides = 2
-    shown = property(lambda self: self.estimator.shown)
-    fewest = property(lambda self: self.estimator.fewest)
-    unit = property(lambda self: self.estimator.unit)
-    count = property(lambda self: self.estimator.count)
-    batches = property(lambda self: self.estimator.batches)
-    has_variance = property(lambda self: self.estimator.has_variance)
-    is_variance_known = property(lambda self: self.estimator.is_variance_known)
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> tuple[Any, Any]:
         return _twice(self.estimator, self.estimator, key, position, shape)
@@ -138,17 +131,15 @@ def two_sided(estimator: Estimator) -> TwoSided:
 
 
 @part
+@passing_on("at_candidate", "shown evaluation unit count")
 class Difference(Estimator):
     """The estimate at the candidate minus an independent one at the position."""
 
     at_position: Estimator
     at_candidate: Estimator
 
-    shown = property(lambda self: self.at_candidate.shown)
-    evaluation = property(lambda self: self.at_candidate.evaluation)
     fewest = property(lambda self: max(self.at_position.fewest, self.at_candidate.fewest))
-    unit = property(lambda self: self.at_candidate.unit)
-    count = property(lambda self: self.at_candidate.count)
+    batches = property(lambda self: math.lcm(self.at_position.batches, self.at_candidate.batches))
 
     @property
     def has_variance(self) -> bool:

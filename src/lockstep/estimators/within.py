@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
 import numpy as np
 
+from lockstep.core.declared import passing_on
 from lockstep.core.estimator import Estimate, Estimator, estimated
 from lockstep.core.evaluation import Evaluation
 from lockstep.core.parts import part
@@ -18,6 +20,11 @@ ZERO = np.float64(0.0)
 
 
 @part
+@passing_on(
+    "inner",
+    "name count is_random is_of_keys exact_when error when_stuck when_violated can_be_violated gains_by_correlation "
+    "opened",
+)
 class WithinEvaluation(Evaluation):
     """``log p(u) + log L̂(x(u))``: an evaluation of a likelihood as one of a posterior."""
 
@@ -33,6 +40,21 @@ class WithinEvaluation(Evaluation):
             return np.float64(-np.inf)
         return choose(log_prior == -np.inf, -np.inf, log_prior + self.inner(noise, values))
 
+    def is_violated(self, noise: Tree, position: Position) -> Array:
+        values, log_prior = self.placement.evaluate(position)
+        if isinstance(log_prior, float) and log_prior == -np.inf:
+            return np.False_
+        return self.inner.is_violated(noise, values) & (log_prior > -np.inf)
+
+    def require_start(self, candidates: Position) -> None:
+        self.inner.require_start(jax.vmap(self.placement.values)(candidates))
+
+    def blame(self, position: Position, noise: Tree = None) -> str:
+        return self.inner.blame(self.placement.values(position), noise)
+
+    def cure(self, positions: Position) -> str | None:
+        return self.inner.cure(jax.vmap(self.placement.values)(positions))
+
     @property
     def with_count(self) -> Any:
         if (make := self.inner.with_count) is None:
@@ -40,14 +62,10 @@ class WithinEvaluation(Evaluation):
         return lambda count: WithinEvaluation(self.placement, make(count))
 
     shown = property(lambda self: self.placement)
-    name = property(lambda self: self.inner.name)
-    count = property(lambda self: self.inner.count)
-    is_random = property(lambda self: self.inner.is_random)
-    exact_when = property(lambda self: self.inner.exact_when)
-    when_stuck = property(lambda self: self.inner.when_stuck)
 
 
 @part
+@passing_on("estimator", "count batches fewest unit sides has_variance is_variance_known")
 class Within(Estimator):
     """``log p(u') - log p(u) + D̂(x(u), x(u'))``: the cumulants are those of D̂.
 
@@ -109,10 +127,3 @@ class Within(Estimator):
         return None if found is None else WithinEvaluation(self.placement, found)
 
     shown = property(lambda self: self.placement)
-    count = property(lambda self: self.estimator.count)
-    batches = property(lambda self: self.estimator.batches)
-    fewest = property(lambda self: self.estimator.fewest)
-    unit = property(lambda self: self.estimator.unit)
-    sides = property(lambda self: self.estimator.sides)
-    has_variance = property(lambda self: self.estimator.has_variance)
-    is_variance_known = property(lambda self: self.estimator.is_variance_known)

@@ -34,9 +34,9 @@ def calling(
     """What calls a function once for its value, in the scope in which it is made, with all that can be known before.
 
     ``checked`` looks at every result but one float, and ``explain(error, arguments)`` says more of an error. A
-    function of one array is not called again for the very array of its last call (arrays are read-only here, and no
-    function has another one's): an exchange asks for the prior of a candidate before it simulates there, and again for
-    its posterior.
+    function of one array or number is not called again for the very one of its last call (arrays are read-only here,
+    and no function has another one's): an exchange asks for the prior of a candidate before it simulates there, and
+    again for its posterior.
     """
     function, rng_name, run = called(callee), callee.rng_name, outside()
     last: Any = callee  # the array of the last call
@@ -66,7 +66,7 @@ def calling(
         kind = type(result)
         if kind is not FLOAT:
             result = FLOAT(result) if kind is float else checked(result)
-        if len(arguments) == 1 and given is arguments and not is_limited:
+        if len(arguments) == 1 and given[0] is arguments[0] and not is_limited:
             last, value = arguments[0], result
         return result
 

@@ -189,7 +189,8 @@ def _share_memory(kernels: tuple[Kernel, ...], name: str) -> bool:
     if not is_shared and any(kernel.is_memory_random for kernel in kernels):
         raise ValueError(
             f"{name}: a kernel that remembers a random estimate (pseudo-marginal, auxiliary variable) can only be "
-            f"composed with kernels that carry the very same estimate; give each the same log_estimate and draw"
+            f"composed with kernels that carry the very same estimate; give each the same log_estimate and draw. (A "
+            f"kernel of your own is taken to remember one unless it says is_memory_random = False)"
         )
     return is_shared
 

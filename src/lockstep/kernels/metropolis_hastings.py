@@ -10,6 +10,7 @@ import numpy as np
 
 from lockstep.core import random
 from lockstep.core.adopt import adopted
+from lockstep.core.declared import passing_on
 from lockstep.core.kernel import Info, Kernel, Noise, State
 from lockstep.core.parts import part, set_field
 from lockstep.core.proposal import Proposal
@@ -31,6 +32,7 @@ class Meeting(NamedTuple):
 
 
 @part
+@passing_on("ratio", "shown is_memory_random exact_when error forecaster")
 class MetropolisHastings(Kernel):
     """Propose a candidate, accept it iff ``noise.accept <= log_ratio < inf``.
 
@@ -40,12 +42,6 @@ class MetropolisHastings(Kernel):
 
     proposal: Proposal
     ratio: Ratio
-
-    shown = property(lambda self: self.ratio.shown)
-    is_memory_random = property(lambda self: self.ratio.is_memory_random)
-    exact_when = property(lambda self: self.ratio.exact_when)
-    error = property(lambda self: self.ratio.error)
-    forecaster = property(lambda self: self.ratio.forecaster)
 
     def __post_init__(self) -> None:
         remedy = "a proposal such as ls.RandomWalk(scale)"

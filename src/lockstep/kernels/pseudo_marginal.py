@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from lockstep.core.adopt import adopted
 from lockstep.core.estimator import Estimator
 from lockstep.core.evaluation import Evaluation
 from lockstep.core.proposal import Proposal
+from lockstep.host.functions import Noisy
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.ratios import Carried, Noisily
 
@@ -59,9 +61,10 @@ def pseudo_marginal(
 
 def _evaluation(log_estimate: Callable[..., Any], draw: Callable[..., Any]) -> Evaluation:
     """The evaluation of a user's function, or that which was given."""
-    known = log_estimate.evaluation if isinstance(log_estimate, Estimator) else log_estimate
-    if not isinstance(known, Evaluation):
+    known: Any = log_estimate.evaluation if isinstance(log_estimate, Estimator) else log_estimate
+    if not isinstance(known, Noisy):
         return Noisily(log_estimate, draw)
+    known = adopted(known, Evaluation, "log_estimate of pseudo_marginal", "a function, or an evaluation")
     if draw is not None:
         raise TypeError(f"draw of pseudo_marginal is {draw!r}, but {known.name} has noise of its own; leave it out")
     return known

@@ -29,7 +29,9 @@ def screened(kernel: Kernel, surrogate: Any) -> MetropolisHastings:
         screen the kernels one by one.)
     surrogate
         ``surrogate(position)``: a cheap approximation s of the log density, up to a constant. `surrogates.quadratic`
-        fits one to a pilot run.
+        fits one to a pilot run. Around a kernel of `ls.Parameters` it is given what chains walk on, where every
+        parameter is any real number; inside, ``parameters.posterior(ls.screened(kernel, surrogate))``, the values by
+        name, and stands for the likelihood.
 
     Examples
     --------

@@ -10,6 +10,7 @@ import jax.random as jr
 import numpy as np
 
 from lockstep.core import random
+from lockstep.core.declared import passing_on
 from lockstep.core.parts import part, static
 from lockstep.core.randomization import Involution, Randomization
 from lockstep.core.trees import choose, namespace
@@ -36,6 +37,7 @@ class Turned(Involution):
 
 
 @part
+@passing_on("single", "exact_when error")
 class AveragedData(Randomization):
     """N data sets, drawn in one of two ways that balance each other, with probability 1/2 each.
 
@@ -49,8 +51,6 @@ class AveragedData(Randomization):
     involution = Turned()
     when_stuck = "average over more data sets (count)"
     is_density_when = AuxiliaryData.is_density_when
-    exact_when = property(lambda self: self.single.exact_when)
-    error = property(lambda self: self.single.error)
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> tuple[Array, Any]:
         key_way, key_data = random.split(key)

@@ -12,6 +12,7 @@ import numpy as np
 from lockstep.core import random
 from lockstep.core.adopt import adopted
 from lockstep.core.arguments import is_number
+from lockstep.core.declared import passing_on
 from lockstep.core.evaluation import Evaluation
 from lockstep.core.flat import flatten, unflatten
 from lockstep.core.parts import part, set_field
@@ -108,6 +109,7 @@ class Traced(NamedTuple):
 
 
 @part
+@passing_on("evaluate", "shown can_be_violated when_violated error noise_source forecaster can_stop")
 class Carried(Ratio):
     """``log_q + evaluate(noise, candidate) - memory``; the memory is the evaluation at the position.
 
@@ -116,14 +118,6 @@ class Carried(Ratio):
 
     evaluate: Evaluation
     correlation: Array | None = None
-
-    shown = property(lambda self: self.evaluate.shown)
-    can_be_violated = property(lambda self: self.evaluate.can_be_violated)
-    when_violated = property(lambda self: self.evaluate.when_violated)
-    error = property(lambda self: self.evaluate.error)
-    noise_source = property(lambda self: self.evaluate.noise_source)
-    forecaster = property(lambda self: self.evaluate.forecaster)
-    can_stop = property(lambda self: self.evaluate.can_stop)
 
     def __post_init__(self) -> None:
         remedy = "an evaluation such as that of ls.standard(log_density, proposal).ratio"

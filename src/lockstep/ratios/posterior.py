@@ -9,6 +9,7 @@ import jax
 import numpy as np
 
 from lockstep.core.adopt import adopted
+from lockstep.core.declared import passing_on
 from lockstep.core.estimator import Estimator
 from lockstep.core.parts import part, set_field
 from lockstep.core.proposal import Proposal
@@ -27,6 +28,11 @@ class Placed(NamedTuple):
 
 
 @part
+@passing_on(
+    "inner",
+    "name rule error exact_when when_stuck can_be_violated when_violated is_memory_random remembered_name correlation "
+    "forecaster meeting_noise",
+)
 class Posterior(Ratio):
     """``inner(x, x')`` with ``log_q + log p(u') - log p(u)``: x(u) are the values at a position u.
 
@@ -37,8 +43,6 @@ class Posterior(Ratio):
 
     placement: Placement
     inner: Ratio
-
-    rule = property(lambda self: self.inner.rule)
 
     def __post_init__(self) -> None:
         set_field(self, "inner", adopted(self.inner, Ratio, "inner", "a ratio such as the `.ratio` of a kernel"))
@@ -89,9 +93,6 @@ class Posterior(Ratio):
     def cure(self, positions: Position) -> str | None:
         return self.inner.cure(jax.vmap(self.placement.values)(positions))
 
-    def meeting_noise(self, key: Key, shape: Shape = ()) -> Any:
-        return self.inner.meeting_noise(key, shape)
-
     def coupled_noise(self, noise: Tree, meet: Tree, memory: Memory, other: Memory) -> tuple[Any, Array]:
         return self.inner.coupled_noise(noise, meet, memory.memory, other.memory)
 
@@ -107,17 +108,6 @@ class Posterior(Ratio):
     @property
     def remembered(self) -> Any:
         return self.placement, self.inner.remembered
-
-    name = property(lambda self: self.inner.name)
-    error = property(lambda self: self.inner.error)
-    exact_when = property(lambda self: self.inner.exact_when)
-    when_stuck = property(lambda self: self.inner.when_stuck)
-    can_be_violated = property(lambda self: self.inner.can_be_violated)
-    when_violated = property(lambda self: self.inner.when_violated)
-    is_memory_random = property(lambda self: self.inner.is_memory_random)
-    remembered_name = property(lambda self: self.inner.remembered_name)
-    correlation = property(lambda self: self.inner.correlation)
-    forecaster = property(lambda self: self.inner.forecaster)
 
 
 class _FromHere(Proposal):

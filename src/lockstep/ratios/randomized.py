@@ -56,6 +56,19 @@ class Randomized(Ratio):
         return None if self.base is None else self.base.correlation
 
     @property
+    def forecaster(self) -> Any:
+        return None if self.base is None else self.base.forecaster
+
+    def kept(self, memory: Memory) -> Any:
+        return () if self.base is None else self.base.kept(memory)
+
+    def cure(self, positions: Position) -> str | None:
+        return None if self.base is None else self.base.cure(positions)
+
+    def blame(self, position: Position) -> str:
+        return self.remembered_name if self.base is None else self.base.blame(position)
+
+    @property
     def when_stuck(self) -> str | None:
         """What helps its base, or the randomization."""
         return (None if self.base is None else self.base.when_stuck) or self.randomization.when_stuck

@@ -10,6 +10,7 @@ import numpy as np
 
 from lockstep.core import random
 from lockstep.core.adopt import adopted
+from lockstep.core.declared import passing_on
 from lockstep.core.parts import part, set_field
 from lockstep.core.proposal import Proposal
 from lockstep.core.ratio import Decision, Probed, Ratio, is_no_ratio
@@ -26,6 +27,11 @@ class Surrogate(NamedTuple):
 
 
 @part
+@passing_on(
+    "base",
+    "shown is_memory_random remembered_name correlation can_be_violated when_violated error blame cure forecaster "
+    "meeting_noise",
+)
 class Screened(Ratio):
     """The ratio ``base`` for candidates that pass a screen by a cheap log density s; minus infinity for the others.
 
@@ -36,13 +42,6 @@ class Screened(Ratio):
     base: Ratio
     surrogate: Any
 
-    is_memory_random = property(lambda self: self.base.is_memory_random)
-    remembered_name = property(lambda self: self.base.remembered_name)
-    correlation = property(lambda self: self.base.correlation)
-    can_be_violated = property(lambda self: self.base.can_be_violated)
-    when_violated = property(lambda self: self.base.when_violated)
-    error = property(lambda self: self.base.error)
-
     def __post_init__(self) -> None:
         set_field(
             self, "base", adopted(self.base, Ratio, "base of Screened", "a ratio such as the `.ratio` of a kernel")
@@ -52,9 +51,6 @@ class Screened(Ratio):
     @property
     def remembered(self) -> Any:
         return self.surrogate, self.base.remembered
-
-    def blame(self, position: Position) -> str:
-        return self.base.blame(position)
 
     @property
     def when_stuck(self) -> str:
@@ -102,6 +98,14 @@ class Screened(Ratio):
         )
         log_ratio = choose(is_passed, log_ratio, refused)
         return Decision(log_ratio, Surrogate(value, base_memory), is_passed & is_violated)
+
+    def kept(self, memory: Surrogate) -> Any:
+        return self.base.kept(memory.memory)
+
+    def coupled_noise(self, noise: Tree, meet: Tree, memory: Surrogate, other: Surrogate) -> tuple[Any, Array]:
+        """That of the base; the screen is one for both."""
+        noise_base, is_same = self.base.coupled_noise(noise[1], meet, memory.memory, other.memory)
+        return (noise[0], noise_base), is_same
 
     def probe(self, noise: Tree, position: Position, candidates: Position) -> Iterator[Probed]:
         values = jax.vmap(self.surrogate)(candidates)
