@@ -14,10 +14,8 @@ from scipy import optimize
 
 import lockstep as ls
 from lockstep.core.precision import canonical, double_precision
-from lockstep.estimators.subsample import Unfitted
 from lockstep.ratios.tuna import PoissonProduct
 from lockstep.subsampling.rows import as_rows
-from lockstep.subsampling.surrogates import change_of_all, change_of_row
 
 GENERATOR = np.random.default_rng(0)
 N, TRUTH = 400, np.array([0.5, -0.8, 0.3])
@@ -66,7 +64,29 @@ def each_row_once(estimator, position, candidate):
         return estimator(jnp.arange(N), jnp.asarray(position), jnp.asarray(candidate))
 
 
-@pytest.mark.parametrize("control", [None, "taylor", SURROGATE], ids=["none", "taylor", "own"])
+@ls.part
+class Tangent:
+    """A control of a user's own: the two methods, and no base."""
+
+    slope: object
+
+    def of_row(self, log_likelihood, position, row):
+        return linear(position, row)
+
+    def of_all(self, position):
+        return jnp.dot(self.slope, position)
+
+
+TANGENT = Tangent(X.T @ (DATA["y"] - 0.5))
+
+
+def test_a_control_needs_two_methods_and_no_base():
+    own, ours = (each_row_once(subsample(control=control), HERE, THERE) for control in (TANGENT, SURROGATE))
+    assert jax.tree.map(float, own) == jax.tree.map(float, ours)
+    assert repr(subsample(control=TANGENT).control) == repr(TANGENT)
+
+
+@pytest.mark.parametrize("control", [None, "taylor", SURROGATE, TANGENT], ids=["none", "taylor", "own", "class"])
 def test_the_estimate_of_all_rows_is_the_difference(control, fitted):
     estimator = fitted if control == "taylor" else subsample(control=control)
     difference = log_posterior(THERE) - log_posterior(HERE)
@@ -86,9 +106,7 @@ def test_a_control_lowers_the_variance(fitted):
 
 
 def test_rows_drawn_with_weights_are_unbiased(fitted):
-    estimator = subsample(weights=WEIGHTS).at_mode(
-        ls.subsampling.find_mode(log_prior, log_likelihood, DATA, np.zeros(3))
-    )
+    estimator = subsample(weights=WEIGHTS)
     with double_precision():
         indices = jnp.arange(N)
         each = jax.vmap(
@@ -133,10 +151,10 @@ def test_the_change_of_a_control_is_the_difference_of_its_values(control, fitted
     with double_precision():
         here, there = jnp.asarray(HERE), jnp.asarray(THERE)
         row = {"x": jnp.asarray(X[3]), "y": jnp.asarray(DATA["y"][3])}
-        change = change_of_row(control, log_likelihood, here, there, row)
+        change = control.change_of_row(log_likelihood, here, there, row)
         difference = control.of_row(log_likelihood, there, row) - control.of_row(log_likelihood, here, row)
         assert float(change) == pytest.approx(float(difference), abs=1e-13)
-        assert float(change_of_all(control, here, there)) == pytest.approx(
+        assert float(control.change_of_all(here, there)) == pytest.approx(
             float(control.of_all(there) - control.of_all(here)), abs=1e-10
         )
 
@@ -209,7 +227,7 @@ def test_runs_from_disk_are_runs_from_memory(tmp_path):
 # --- fitting, and errors ---------------------------------------------------------------------------------------------
 def test_a_mode_that_is_not_known_yet():
     estimator = subsample(count=16, control="taylor").with_count(4)
-    assert not isinstance(estimator.control, Unfitted)
+    assert estimator.is_fitted
     lazy = ls.estimators.subsample(log_prior, log_likelihood, DATA, 16)
     with pytest.raises(ValueError, match=r"mode .* is not known yet.*initial=position"):
         lazy.noise(jax.random.key(0), np.zeros(3))
@@ -292,7 +310,7 @@ BAD = [
     ),
     (
         lambda: subsample(control=ls.subsampling.Surrogate),
-        "control of subsample is <class .*must be 'taylor', None, or",
+        "control of subsample must be 'taylor', None, or .*got <class",
     ),
     (
         lambda: ls.subsampling.find_mode(None, log_likelihood, DATA, np.array([0.0, np.nan, 0.0])),
@@ -358,8 +376,7 @@ def test_the_diagnosis_tells_heavy_tails_from_light_ones(tail):
     def nothing(theta, row):
         return 0.0 * theta[0] * row
 
-    mode = ls.subsampling.find_mode(prior, nothing, np.ones(50), np.array([0.5]))
-    estimator = ls.estimators.subsample(prior, nothing, np.ones(50), 1).at_mode(mode)
+    estimator, (mode, *_) = ls.estimators.subsample(prior, nothing, np.ones(50), 1).fit(np.array([0.5]))
 
     def diagnosis(proposal):
         return ls.subsampling.diagnose(estimator, proposal, mode.position, mode.mean, mode.factor)

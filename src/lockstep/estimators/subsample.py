@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from lockstep.core.adopt import adopted
 from lockstep.core.arguments import real_numbers, whole
 from lockstep.core.estimator import Estimate, Estimator
 from lockstep.core.parts import part, static
@@ -16,18 +17,13 @@ from lockstep.core.types import Array, Key, Position, Shape, Tree
 from lockstep.estimators.mean import average
 from lockstep.estimators.samples import moments
 from lockstep.host.functions import Scalar, shown_by, wrapped
-from lockstep.subsampling.mode import Mode, find_mode, known_mode
+from lockstep.subsampling.mode import find_mode, known_mode
 from lockstep.subsampling.prior import prior_of, require_order
 from lockstep.subsampling.rows import Rows, as_rows, draw_indices, widened
 from lockstep.subsampling.scatter import Scattered
-from lockstep.subsampling.surrogates import Control, Taylor, change_of_all, change_of_row
+from lockstep.subsampling.surrogates import Control, NoControl, Taylor
 
 MOST_BYTES_IN_NOISE = 2**13  # of the rows of one update; larger ones are gathered when they are used
-
-
-@part
-class Unfitted:
-    """In place of a Taylor expansion whose mode is searched when the first position is known."""
 
 
 @part
@@ -37,7 +33,7 @@ class Subsample(Estimator):
     log_prior: Scalar
     log_likelihood: Scalar
     rows: Rows
-    control: Any
+    control: Any  # a `Control`
     cumulative: Any  # of the rows' probabilities; None if they are equal
     count: int = static()
 
@@ -51,7 +47,7 @@ class Subsample(Estimator):
 
     @property
     def is_fitted(self) -> bool:
-        return not isinstance(self.control, Unfitted)
+        return self.control.is_fitted
 
     def reparametrized(self, likelihood: Any, prior: Any) -> Subsample:
         """The same of other positions, with a prior more."""
@@ -60,7 +56,11 @@ class Subsample(Estimator):
         return Subsample(log_prior, log_likelihood, self.rows, self.control, self.cumulative, self.count)
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
-        self._require_fit()
+        if not self.is_fitted:
+            raise ValueError(
+                "subsample: the mode for control='taylor' is not known yet; ls.sample finds it from its initial "
+                "position, elsewhere give subsample(..., initial=position) to find it at once"
+            )
         indices = draw_indices(key, self.rows.size, self.cumulative, (*shape, self.count))
         # As they came: half the memory, which is what a block of such noise costs most.
         return (self.rows.pick(indices), self._weights(indices)) if self._is_gathered_early else indices
@@ -71,26 +71,20 @@ class Subsample(Estimator):
 
         def one(row: Tree) -> Array:
             change = self.log_likelihood(candidate, row) - self.log_likelihood(position, row)
-            if self.control is None:
-                return change
-            return change - change_of_row(self.control, self.log_likelihood, position, candidate, row)
+            return change - self.control.change_of_row(self.log_likelihood, position, candidate, row)
 
         factor = float(self.rows.size) if weights is None else weights
         estimate = average(moments(factor * jax.vmap(one)(rows)), self.count)
-        known = self.log_prior(candidate) - self.log_prior(position)
-        if self.control is not None:
-            known = known + change_of_all(self.control, position, candidate)
-        return estimate._replace(value=estimate.value + known)
+        prior = self.log_prior(candidate) - self.log_prior(position)
+        return estimate._replace(value=estimate.value + (prior + self.control.change_of_all(position, candidate)))
 
     def remainder(self, position: Position, row: Tree) -> Array:
         """What the surrogate leaves of the log likelihood of one row."""
-        value = self.log_likelihood(position, row)
-        return value if self.control is None else value - self.control.of_row(self.log_likelihood, position, row)
+        return self.log_likelihood(position, row) - self.control.of_row(self.log_likelihood, position, row)
 
     def known(self, position: Position) -> Array:
         """Log prior plus the surrogate's sum over all rows."""
-        prior = self.log_prior(position)
-        return prior if self.control is None else prior + self.control.of_all(position)
+        return self.log_prior(position) + self.control.of_all(position)
 
     def with_count(self, count: int) -> Subsample:
         """The same estimator with another number of rows."""
@@ -102,32 +96,13 @@ class Subsample(Estimator):
 
         Where the mode is known already, these alone: chains begin around it, wherever the user's position is.
         """
-        if isinstance(self.control, Taylor):
-            known = known_mode(
-                self.log_prior, self.log_likelihood, self.rows, position,
-                self.control.center, self.control.gradient, self.control.hessian,
-            )  # fmt: skip
-            return self, position if known is None else self.starts(known)
-        if not isinstance(self.control, Unfitted):
-            return self, position
-        mode = find_mode(self.log_prior, self.log_likelihood, self.rows, position, progress)
-        return self.at_mode(mode), self.starts(mode)
-
-    def at_mode(self, mode: Mode) -> Subsample:
-        """The same estimator with the Taylor expansion at a mode that is known."""
+        model = (self.log_prior, self.log_likelihood, self.rows)
+        if self.is_fitted:
+            known = known_mode(*model, position, self.control)
+            return self, position if known is None else Scattered(known, *model)
+        mode = find_mode(*model, position, progress)
         control = Taylor(mode.center, mode.likelihood.gradient, mode.likelihood.hessian)
-        return Subsample(self.log_prior, self.log_likelihood, self.rows, control, self.cumulative, self.count)
-
-    def starts(self, mode: Mode) -> Scattered:
-        """Where chains may begin, around a mode of this posterior."""
-        return Scattered(mode, self.log_prior, self.log_likelihood, self.rows)
-
-    def _require_fit(self) -> None:
-        if isinstance(self.control, Unfitted):
-            raise ValueError(
-                "subsample: the mode for control='taylor' is not known yet; ls.sample finds it from its initial "
-                "position, elsewhere give subsample(..., initial=position) to find it at once"
-            )
+        return Subsample(*model, control, self.cumulative, self.count), Scattered(mode, *model)
 
     @property
     def _is_gathered_early(self) -> bool:
@@ -210,15 +185,15 @@ def subsample(
     return estimator if initial is None else estimator.fit(initial, progress)[0]
 
 
-def _control(control: Any) -> Any:
-    if isinstance(control, str) and control == "taylor":
-        return Unfitted()
-    if control is None or (isinstance(control, Control) and not isinstance(control, type)):
-        return control
-    raise (ValueError if isinstance(control, str) else TypeError)(
-        f"control of subsample is {control!r}; it must be 'taylor', None, or a surrogate, "
-        f"ls.subsampling.Surrogate(row, total)"
-    )
+def _control(control: Any) -> Control:
+    if control is None:
+        return NoControl()
+    wanted = "'taylor', None, or a surrogate, ls.subsampling.Surrogate(row, total)"
+    if not isinstance(control, str):
+        return adopted(control, Control, "control of subsample", wanted)
+    if control != "taylor":
+        raise ValueError(f"control of subsample is {control!r}; it must be {wanted}")
+    return Taylor(None, None, None)
 
 
 def _cumulative(weights: Array, rows: Rows) -> Any:

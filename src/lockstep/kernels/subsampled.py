@@ -19,7 +19,6 @@ from lockstep.kernels.delayed import Delayed
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.kernels.standard import standard
 from lockstep.subsampling.diagnosis import Diagnosis
-from lockstep.subsampling.mode import find_mode
 from lockstep.subsampling.prior import require_order
 from lockstep.subsampling.proposals import check_proposal, choose_proposal, is_short
 from lockstep.subsampling.rows import Rows
@@ -69,10 +68,8 @@ class Recipe:
         return Recipe(self.estimator.reparametrized(likelihood, prior), self.proposal, self.name, self.count)
 
     def __call__(self, position: Position, progress: bool | None = None) -> tuple[MetropolisHastings, Scattered]:
-        one = self.estimator
-        mode = find_mode(one.log_prior, one.log_likelihood, one.rows, position, progress)
-        starts = one.starts(mode)
-        proposal, diagnosis = choose_proposal(self.proposal, self.name, one.at_mode(mode), mode)
+        one, starts = self.estimator.fit(position, progress)
+        proposal, diagnosis = choose_proposal(self.proposal, self.name, one, starts.mode)
         count = self.count or _rows_needed(diagnosis, one.rows.size)
         takes_all = count > MOST_SHARE * one.rows.size and self.count is None and one.rows.files is None
         if takes_all:
@@ -90,7 +87,7 @@ class Recipe:
             )
         if takes_all:
             return standard(AllRows(one.log_prior, one.log_likelihood, one.rows), proposal), starts
-        return corrected(one.at_mode(mode).with_count(min(count, one.rows.size)), proposal), starts
+        return corrected(one.with_count(min(count, one.rows.size)), proposal), starts
 
 
 def _rows_needed(diagnosis: Diagnosis, size: int) -> int:

@@ -14,20 +14,18 @@ from lockstep.core.parts import part, static
 from lockstep.core.precision import canonical, double_precision
 from lockstep.core.proposal import Proposal
 from lockstep.core.types import Array, Position, Tree
-from lockstep.estimators.subsample import Subsample, Unfitted, subsample as subsample_estimator
+from lockstep.estimators.subsample import Subsample, subsample as subsample_estimator
 from lockstep.host.functions import Wrapped
 from lockstep.kernels.delayed import Delayed
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.ratios import Carried, Exactly, Randomized
 from lockstep.ratios.tuna import Minibatch
 from lockstep.subsampling.bounds import LinearBound, RowBound
-from lockstep.subsampling.mode import find_mode
 from lockstep.subsampling.prior import require_order
 from lockstep.subsampling.proposals import check_proposal, choose_proposal
 from lockstep.subsampling.rows import widened
 from lockstep.subsampling.scatter import Scattered
 from lockstep.subsampling.sums import block_length
-from lockstep.subsampling.surrogates import Taylor
 
 
 @part
@@ -57,12 +55,11 @@ class Recipe:
     reparametrized = None  # what bounds the change of a row by that of θ does not bound it by that of other coordinates
 
     def __call__(self, position: Position, progress: bool | None = None) -> tuple[MetropolisHastings, Scattered]:
-        one = self.estimator
-        mode = find_mode(one.log_prior, one.log_likelihood, one.rows, position, progress)
-        estimator = one.at_mode(mode)
+        estimator, starts = self.estimator.fit(position, progress)
+        mode = starts.mode
         proposal, _ = choose_proposal(self.proposal, self.name, estimator, mode)
         minibatch = minibatch_of(estimator, self.bound.at(mode.factor), self.chi)
-        return self.make(minibatch, proposal, mode.position), one.starts(mode)
+        return self.make(minibatch, proposal, mode.position), starts
 
 
 def tunamh(
@@ -146,10 +143,10 @@ def exact_minibatch(
     estimator = subsample_estimator(log_prior, log_likelihood, data, 1, control)
     if estimator.rows.files is not None:
         raise ValueError(f"data of {which} are on disk; it needs them in memory, or use ls.subsampled")
-    if isinstance(estimator.control, Unfitted):
+    if not estimator.is_fitted:
         kernel = Delayed(Recipe(estimator, bound, None if name is not None else proposal, chi, name, make))
         return kernel if initial is None else kernel.fit(initial, progress)[0]
-    if isinstance(bound, LinearBound) and not isinstance(estimator.control, Taylor | None):
+    if isinstance(bound, LinearBound) and not estimator.control.leaves_derivatives:
         raise ValueError(
             f"bound of {which} is that of a Taylor control or of none, but control is {estimator.control!r}; bound "
             f"what this surrogate leaves of each row with ls.subsampling.Bound(row, distance)"
@@ -173,7 +170,7 @@ def minibatch_of(estimator: Subsample, bound: Any, chi: Array) -> Minibatch:
 def _coefficients(estimator: Subsample, bound: Any) -> np.ndarray:
     with double_precision():
         bound, rows = canonical(bound, "bound"), estimator.rows
-        is_controlled = isinstance(estimator.control, Taylor)
+        is_controlled = estimator.control.center is not None
         one_block = jax.jit(
             jax.vmap(lambda bound, row: bound.coefficient(widened(row), is_controlled), in_axes=(None, 0))
         )

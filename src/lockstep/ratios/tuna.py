@@ -22,7 +22,6 @@ from lockstep.ratios.bound_check import (
     watched_row,
 )
 from lockstep.subsampling.rows import draw_indices
-from lockstep.subsampling.surrogates import Taylor
 
 
 class Arrivals(NamedTuple):
@@ -149,9 +148,7 @@ class Minibatch(Randomization):
 
     def distance(self, position: Position, candidate: Position) -> Array:
         """M of the bound."""
-        control = self.estimator.control
-        center = control.center if isinstance(control, Taylor) else None
-        return self.bound.distance(position, candidate, center)
+        return self.bound.distance(position, candidate, self.estimator.control.center)
 
 
 @part

@@ -148,22 +148,20 @@ def _approximation(
 
 
 def known_mode(
-    log_prior: Callable[..., Any],
-    log_likelihood: Callable[..., Any],
-    rows: Rows,
-    position: Position,
-    center: Any,
-    gradient: Any,
-    hessian: Any,
+    log_prior: Callable[..., Any], log_likelihood: Callable[..., Any], rows: Rows, position: Position, control: Any
 ) -> Mode | None:
-    """The mode at which an expansion of the log likelihood was made, from its derivatives and one pass over the data.
+    """The mode at which a control expands the log likelihood, from its derivatives and one pass over the data.
 
-    None if the posterior has no maximum there.
+    None if it is no expansion, or the posterior has no maximum there.
     """
+    if control.center is None:
+        return None
     with double_precision():
         like = canonical(position, "initial")
         likelihood = canonical(wrapped(Scalar, log_likelihood, "log_likelihood"), "log_likelihood")
-        center, gradient, hessian = (np.asarray(one, float) for one in (center, gradient, hessian))
+        center, gradient, hessian = (
+            np.asarray(one, float) for one in (control.center, control.gradient, control.hessian)
+        )
         value = all_values(likelihood, rows, jnp.asarray(center)[None], like)[0]
         sums = Sums(value, gradient, hessian)
         prior = prior_derivatives(canonical(prior_of(log_prior), "log_prior"), jnp.asarray(center), like)
