@@ -12,7 +12,7 @@ from lockstep.proposals import CrankNicolson, IndependentNormal, IndependentStud
 from lockstep.proposals.layout import LEAVES
 from lockstep.subsampling.diagnosis import Diagnosis, diagnose
 from lockstep.subsampling.mode import Mode
-from lockstep.subsampling.modes import around, other_modes
+from lockstep.subsampling.other_modes import around, other_modes
 
 SHORT = 0.3  # of a step of Crank and Nicolson: it remembers where it was for 20 accepted updates and more
 STEPS = (0.5, 0.25, 0.1)
