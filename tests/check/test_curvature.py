@@ -97,7 +97,7 @@ def test_statistics_of_graphs_stand_for_graphs():
     short = estimated_entries(model, model.data, log_prior, theta, 3, 40)
     np.testing.assert_allclose(short, estimated_entries(whole, model.data, log_prior, theta, 3, 40), rtol=1e-9)
     assert short.std(axis=0).min() > 0
-    assert "ls.check.curvature(run, longer, graph, log_prior)" in model.simulation_error
+    assert "ls.check.curvature(run, log_prior, longer, graph)" in model.simulation_error
 
 
 # --- runs: draws of a normal mean, of which the posterior is known ----------------------------------------------------
@@ -243,8 +243,8 @@ def test_runs_with_inner_chains_say_how_to_test_them(tmp_path):
 
     kernel = ls.exchange(lambda t: -(t**2), log_likelihood, simulate, DATA, ls.RandomWalk(0.3), inner=2)
     run = ls.sample(kernel, 0.2, draws=200, chains=2)
-    assert any("ls.check.curvature(run, model, data, log_prior)" in told for told in run.summary().findings)
-    assert "ls.check.curvature(run, model, data, log_prior)" in run.report(tmp_path / "page.html").read_text("utf-8")
+    assert any("ls.check.curvature(run, log_prior, model, data)" in told for told in run.summary().findings)
+    assert "ls.check.curvature(run, log_prior, model, data)" in run.report(tmp_path / "page.html").read_text("utf-8")
     exact = ls.exchange(
         lambda t: -(t**2), log_likelihood, lambda key, t: t + jr.normal(key, (4,)), DATA, ls.RandomWalk(0.3)
     )

@@ -108,12 +108,25 @@ def test_a_second_chain_comes_to_remember_what_its_own_noise_makes(is_screened):
     np.testing.assert_allclose(both, alone, rtol=1e-9, atol=1e-9)
 
 
+def test_what_is_carried_is_replaced_inside_of_all_that_stands_around_it():
+    parameters = ls.Parameters(s=ls.positive)
+    kernel = parameters.posterior(ls.pseudo_marginal(lambda key, s: -s + 0.1 * jr.normal(key), ls.RandomWalk(1.0)))
+    ratio = ls.screened(kernel, lambda position: -jnp.exp(position["s"])).ratio
+    assert ratio.evaluation is kernel.ratio.inner.evaluate
+    changed = ratio.with_evaluation(Bounded(), None)
+    assert isinstance(changed, Screened) and changed.surrogate is ratio.surrogate
+    assert isinstance(changed.base, Posterior) and changed.base.placement is parameters
+    assert isinstance(changed.evaluation, Bounded) and ls.naive(ONE, ls.RandomWalk(1.0)).ratio.with_evaluation is None
+
+
+ONE = ls.estimators.mean(lambda key, a, b: a - b + jr.normal(key), 4)
+
+
 def test_an_estimator_of_a_known_variance_takes_what_it_is_made_of():
-    one = ls.estimators.mean(lambda key, a, b: a - b + jr.normal(key), 4)
-    assert ls.estimators.known_variance(ls.estimators.two_sided(one), 1.0).sides == 2
+    assert ls.estimators.known_variance(ls.estimators.two_sided(ONE), 1.0).sides == 2
     batched = ls.estimators.batch_means(lambda key, a, b: a - b + jr.normal(key), 8, batches=4)
     assert ls.estimators.known_variance(batched, 1.0).batches == batched.batches > 1
-    assert ls.estimators.difference(one, batched).batches == batched.batches
+    assert ls.estimators.difference(ONE, batched).batches == batched.batches
 
 
 @ls.part

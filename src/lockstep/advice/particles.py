@@ -14,8 +14,6 @@ from lockstep.chains.starts import Starts
 from lockstep.core.arguments import MOST_SEED, whole
 from lockstep.core.kernel import Kernel
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
-from lockstep.ratios.carried import Carried
-from lockstep.ratios.posterior import Posterior
 from lockstep.results.run import Run
 from lockstep.sampling.sample import sample
 from lockstep.state_space.estimate import ParticleEstimate
@@ -94,16 +92,7 @@ class ParticleAdvice:
 
 def is_filtering(kernel: Kernel) -> bool:
     """Whether a kernel estimates a likelihood by particles."""
-    return (
-        isinstance(kernel, MetropolisHastings)
-        and isinstance(carried := _carried(kernel), Carried)
-        and isinstance(carried.evaluate, ParticleEstimate)
-    )
-
-
-def _carried(kernel: MetropolisHastings) -> Any:
-    """The ratio of a kernel, without the prior of named parameters around it."""
-    return kernel.ratio.inner if isinstance(kernel.ratio, Posterior) else kernel.ratio
+    return isinstance(kernel, MetropolisHastings) and isinstance(kernel.ratio.evaluation, ParticleEstimate)
 
 
 def advise_particles(kernel: MetropolisHastings, initial: Any, seed: int, progress: bool | None) -> ParticleAdvice:
@@ -120,7 +109,8 @@ def advise_particles(kernel: MetropolisHastings, initial: Any, seed: int, progre
     )
     chosen = np.linspace(pilot.draws // 4, pilot.draws - 1, PLACES // pilot.chains + 1).astype(int)
     places = jax.tree.map(lambda leaf: np.asarray(leaf)[:, chosen].reshape(-1, *leaf.shape[2:]), pilot.positions)
-    estimate: ParticleEstimate = _carried(kernel).evaluate
+    estimate, with_evaluation = kernel.ratio.evaluation, kernel.ratio.with_evaluation
+    assert isinstance(estimate, ParticleEstimate) and with_evaluation is not None  # it is filtering
     now = estimate.filter.particles
     plain = estimate.with_particles(now, False)
     spread = deviation(estimates(plain, places, REPLICATES, seed))
@@ -142,10 +132,8 @@ def advise_particles(kernel: MetropolisHastings, initial: Any, seed: int, progre
         key=lambda one: abs(np.log(one.particles / best.particles)),
     )
     shown = {(one.correlation, one.particles): one for one in (independent, best, *near[4:17:4])}
-    made: Any = Carried(estimate.with_particles(best.particles, bool(best.correlation)), best.correlation or None)
-    if isinstance(kernel.ratio, Posterior):
-        made = Posterior(kernel.ratio.placement, made)
-    advised = MetropolisHastings(kernel.proposal, made)
+    made = estimate.with_particles(best.particles, bool(best.correlation))
+    advised = MetropolisHastings(kernel.proposal, with_evaluation(made, best.correlation or None))
     findings = _findings(now, spread, best, independent)
     return ParticleAdvice(
         best.particles, best.correlation, spread, tuple(shown[key] for key in sorted(shown)), findings, advised, pilot

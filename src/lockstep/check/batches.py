@@ -71,7 +71,7 @@ def _uncorrelated(values: np.ndarray, names: Sequence[str]) -> np.ndarray:
         if count < least:
             raise ValueError(
                 f"run: its draws are too few or too dependent: no more than {count} batches of them are independent, "
-                f"where {least} are needed; give a longer run, or more draws="
+                f"where {least} are needed; give a longer run, or more points="
             )
         centred = means - means.mean(axis=(0, 1))
         variance = np.mean(centred**2, axis=(0, 1))

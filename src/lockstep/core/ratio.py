@@ -10,6 +10,7 @@ import numpy as np
 
 from lockstep.core.declared import Accountable, declared
 from lockstep.core.estimator import Estimator
+from lockstep.core.evaluation import Evaluation
 from lockstep.core.proposal import Proposal
 from lockstep.core.rule import Rule
 from lockstep.core.trees import choose
@@ -37,6 +38,12 @@ class Probed(NamedTuple):
     values: Array
     is_bad: Callable[[Array], Array]
     should: str
+
+
+def around(make: Callable[..., Ratio], inner: Ratio | None) -> Callable[..., Ratio] | None:
+    """``with_evaluation`` of a ratio that ``make`` puts around another one."""
+    found = None if inner is None else inner.with_evaluation
+    return None if found is None else lambda *carried: make(found(*carried))
 
 
 def surely_below(*terms: Array) -> Array:
@@ -129,6 +136,16 @@ class Ratio(Accountable):
     @declared
     def rule(self) -> Rule | None:
         """The rule, if the log ratio is that of the proposal plus rule(estimate): such a ratio can be predicted."""
+        return None
+
+    @declared
+    def evaluation(self) -> Evaluation | None:
+        """The evaluation that it carries along, if it does."""
+        return None
+
+    @declared
+    def with_evaluation(self) -> Callable[[Evaluation, Array | None], Ratio] | None:
+        """``with_evaluation(evaluation, correlation)``: the same that carries another one; None: it carries none."""
         return None
 
     def kept(self, memory: Memory) -> Any:

@@ -83,7 +83,7 @@ class ERGM(Simulator, Showing):
     is_perfect = False
     simulation_error = (
         "of a chain of toggles that is stopped, which falls geometrically with their number; "
-        "ls.check.curvature(run, longer, graph, log_prior), with longer a model of more `toggles`, tests whether they "
+        "ls.check.curvature(run, log_prior, longer, graph), with longer a model of more `toggles`, tests whether they "
         "are enough"
     )
 

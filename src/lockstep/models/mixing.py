@@ -106,7 +106,7 @@ def _sentence(theta: np.ndarray, toggles: int, is_told: bool) -> str:
         f"ERGM: a pilot of {toggles:,} toggles at theta = {np.round(theta, 3).tolist()}, the maximum of the "
         f"pseudo-likelihood, cannot tell how many toggles a draw needs: {what}. Such models often put their mass on "
         f"nearly empty and nearly full graphs: take gwesp in place of triangles and stars, or say toggles= yourself "
-        f"and test the run by ls.check.curvature(run, longer, graph, log_prior), longer a model of more toggles"
+        f"and test the run by ls.check.curvature(run, log_prior, longer, graph), longer a model of more toggles"
     )
 
 

@@ -119,6 +119,8 @@ class Carried(Ratio):
     evaluate: Evaluation
     correlation: Array | None = None
 
+    evaluation = property(lambda self: self.evaluate)
+
     def __post_init__(self) -> None:
         remedy = "an evaluation such as that of ls.standard(log_density, proposal).ratio"
         set_field(self, "evaluate", adopted(self.evaluate, Evaluation, "evaluate of Carried", remedy))
@@ -187,6 +189,9 @@ class Carried(Ratio):
 
     def kept(self, memory: Memory) -> Any:
         return memory.path if self.evaluate.has_path else ()
+
+    def with_evaluation(self, evaluation: Evaluation, correlation: Array | None) -> Carried:
+        return Carried(evaluation, correlation)
 
     def cure(self, positions: Position) -> str | None:
         return self.evaluate.cure(positions)

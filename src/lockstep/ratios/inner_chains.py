@@ -33,7 +33,7 @@ class InnerChain(Randomization):
     @property
     def error(self) -> str:
         return (
-            f"geometric in the number of inner updates, {self.inner}: ls.check.curvature(run, model, data, log_prior) "
+            f"geometric in the number of inner updates, {self.inner}: ls.check.curvature(run, log_prior, model, data) "
             f"tests whether they are enough"
         )
 

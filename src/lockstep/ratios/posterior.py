@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import jax
@@ -13,7 +14,7 @@ from lockstep.core.declared import passing_on
 from lockstep.core.estimator import Estimator
 from lockstep.core.parts import part, set_field
 from lockstep.core.proposal import Proposal
-from lockstep.core.ratio import Decision, Probed, Ratio, is_no_ratio
+from lockstep.core.ratio import Decision, Probed, Ratio, around, is_no_ratio
 from lockstep.core.shown import Placement
 from lockstep.core.trees import FLAG, choose
 from lockstep.core.types import Array, Key, Memory, Position, Shape, Tree
@@ -31,7 +32,7 @@ class Placed(NamedTuple):
 @passing_on(
     "inner",
     "name rule error exact_when when_stuck can_be_violated when_violated is_memory_random remembered_name correlation "
-    "forecaster meeting_noise",
+    "forecaster meeting_noise evaluation",
 )
 class Posterior(Ratio):
     """``inner(x, x')`` with ``log_q + log p(u') - log p(u)``: x(u) are the values at a position u.
@@ -99,6 +100,10 @@ class Posterior(Ratio):
     @property
     def shown(self) -> Placement:
         return self.placement
+
+    @property
+    def with_evaluation(self) -> Callable[..., Ratio] | None:
+        return around(functools.partial(Posterior, self.placement), self.inner)
 
     @property
     def estimator(self) -> Estimator | None:

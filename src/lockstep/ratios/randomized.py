@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
@@ -10,10 +10,11 @@ import numpy as np
 
 from lockstep.core import random
 from lockstep.core.adopt import adopted
+from lockstep.core.evaluation import Evaluation
 from lockstep.core.parts import part, set_field
 from lockstep.core.proposal import Proposal
 from lockstep.core.randomization import Randomization
-from lockstep.core.ratio import Decision, Probed, Ratio, is_no_ratio
+from lockstep.core.ratio import Decision, Probed, Ratio, around, is_no_ratio
 from lockstep.core.trees import FLAG, choose
 from lockstep.core.types import Array, Key, Memory, Position, Shape, Tree
 from lockstep.ratios.probes import PROBES, some_candidates
@@ -54,6 +55,14 @@ class Randomized(Ratio):
     @property
     def correlation(self) -> Array | None:
         return None if self.base is None else self.base.correlation
+
+    @property
+    def evaluation(self) -> Evaluation | None:
+        return None if self.base is None else self.base.evaluation
+
+    @property
+    def with_evaluation(self) -> Callable[..., Ratio] | None:
+        return around(lambda base: Randomized(base, self.randomization), self.base)
 
     @property
     def forecaster(self) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import jax
@@ -13,7 +13,7 @@ from lockstep.core.adopt import adopted
 from lockstep.core.declared import passing_on
 from lockstep.core.parts import part, set_field
 from lockstep.core.proposal import Proposal
-from lockstep.core.ratio import Decision, Probed, Ratio, is_no_ratio
+from lockstep.core.ratio import Decision, Probed, Ratio, around, is_no_ratio
 from lockstep.core.trees import FLAG, choose, describe
 from lockstep.core.types import Array, Key, Memory, Position, Shape, Tree
 from lockstep.host.functions import Scalar, wrapped
@@ -30,7 +30,7 @@ class Surrogate(NamedTuple):
 @passing_on(
     "base",
     "shown is_memory_random remembered_name correlation can_be_violated when_violated error blame cure forecaster "
-    "meeting_noise",
+    "meeting_noise evaluation",
 )
 class Screened(Ratio):
     """The ratio ``base`` for candidates that pass a screen by a cheap log density s; minus infinity for the others.
@@ -51,6 +51,10 @@ class Screened(Ratio):
     @property
     def remembered(self) -> Any:
         return self.surrogate, self.base.remembered
+
+    @property
+    def with_evaluation(self) -> Callable[..., Ratio] | None:
+        return around(lambda base: Screened(base, self.surrogate), self.base)
 
     @property
     def when_stuck(self) -> str:
