@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
@@ -9,12 +10,14 @@ import numpy as np
 
 from lockstep.chains.placing import Placing
 from lockstep.chains.starts import Starts, initial_positions, start_keys
+from lockstep.core import random
 from lockstep.core.declared import Part
 from lockstep.core.kernel import Kernel
 from lockstep.core.types import Key, Position
 from lockstep.core.warnings import warn
 from lockstep.coupling.common_noise import Pair
 from lockstep.host.functions import Function
+from lockstep.storage.fitted import digest_of, read_fitted, write_fitted
 from lockstep.subsampling.scatter import Scattered
 
 FAR = 10.0  # standard deviations: an expansion at the mode says little there
@@ -40,13 +43,33 @@ def fitted(kernel: Kernel, initial: Any, chains: int, key: Key, progress: bool |
     return Fitted(found, initial) if start is None else Fitted(found, *_begin(start, initial, chains, key))
 
 
+def fitted_once(
+    kernel: Kernel, initial: Any, chains: int, seed: int, directory: Path | None, changed: str, progress: bool | None
+) -> Fitted:
+    """The same in a run with this seed; with a directory it is written there, and not computed a second time."""
+    key, _ = random.two_keys(random.seeded(seed))
+    digest = None
+    if directory is not None and any(has_fit(node) for node in jax.tree.leaves(kernel, is_leaf=has_fit)):
+        digest = digest_of(kernel, initial, seed, chains)
+    if directory is None or digest is None:
+        return fitted(kernel, initial, chains, key, progress)
+    before = (kernel, initial)
+    if (known := read_fitted(directory, digest, before)) is not None:
+        return Fitted(*known)
+    found = fitted(kernel, initial, chains, key, progress)
+    write_fitted(directory, digest, before, tuple(found), changed)
+    return found
+
+
+def has_fit(node: object) -> bool:
+    """Whether a part of a kernel is to be fitted."""
+    return isinstance(node, Part) and node.fit is not None
+
+
 def fitted_parts(kernel: Kernel, initial: Any, key: Key, progress: bool | None = None) -> tuple[Any, Any]:
     """The kernel with every part that has a method ``fit`` fitted, and where that says chains may begin, if it does."""
     position: Any = None
     known: dict[int, tuple[Any, Any]] = {}
-
-    def has_fit(node: object) -> bool:
-        return isinstance(node, Part) and node.fit is not None
 
     def fit(node: Any) -> Any:
         nonlocal position

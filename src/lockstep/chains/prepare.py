@@ -8,7 +8,7 @@ from typing import Any
 
 from lockstep.chains.adapt import DEFAULT_WARMUP, adapted
 from lockstep.chains.ahead import require_ahead
-from lockstep.chains.fit import fitted
+from lockstep.chains.fit import fitted_once
 from lockstep.chains.placing import placed
 from lockstep.chains.starts import initial_positions
 from lockstep.chains.task import Task
@@ -66,7 +66,7 @@ def make_task(
     with double_precision(), raised_here():
         key_start, _ = random.two_keys(random.seeded(seed))
         initial = placed(kernel, initial)
-        kernel, initial, began = fitted(kernel, initial, chains, key_start, progress)
+        kernel, initial, began = fitted_once(kernel, initial, chains, seed, path, changed, progress)
         shown = named(names, kernel)
         if shown is not None:
             require_fit(shown, one_of(initial_positions(initial, chains, key_start, 0, 1), 0))

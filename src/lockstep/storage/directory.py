@@ -25,6 +25,7 @@ from lockstep.storage.versions import processor, versions
 
 FORMAT = 2
 NAME = "run.json"
+FITTED = "fitted.npz"  # what a fit before the run has made of its kernel
 TEXTS = ("exact_when", "error", "remedy", "began")  # of what is known of the kernel
 WARMUP = "warmup"  # the directory, in that of a run, of the updates in which its proposals learn
 
@@ -185,8 +186,9 @@ def changes_in(path: Path) -> tuple[str, ...]:
 
 
 def require_empty(path: Path) -> None:
-    """Refuse a directory that holds anything but the warm-up of a run that is to begin there."""
-    others = sorted(p.name for p in path.iterdir() if p.name not in (LOCK, WARMUP) and not p.name.endswith(TEMPORARY))
+    """Refuse a directory that holds anything but the fit and the warm-up of a run that is to begin there."""
+    known = (LOCK, FITTED, WARMUP)
+    others = sorted(p.name for p in path.iterdir() if p.name not in known and not p.name.endswith(TEMPORARY))
     if others:
         raise StorageError(
             f"directory {str(path)!r} holds other files ({', '.join(others[:3])}) and no {NAME}; give a new or an "
