@@ -11,6 +11,7 @@ import pytest
 compilation.choose()
 COMPILED = compilation.share()
 
+import lockstep  # noqa: E402, F401: it sets options of XLA, and BlackJAX computes when a test imports it
 
 SLOW = Path(__file__).with_name("slow.txt")
 

@@ -11,15 +11,14 @@ import numpy as np
 
 from lockstep.core import random
 from lockstep.core.arguments import is_array, shapes
-from lockstep.core.kernel import Kernel, Positioned
+from lockstep.core.kernel import Kernel
 from lockstep.core.parts import part, static
 from lockstep.core.precision import canonical, on_device
 from lockstep.core.proposal import Proposal
 from lockstep.core.trees import describe, is_floating, is_key, one_of
 from lockstep.core.types import Key, Position
 from lockstep.core.warnings import warn
-from lockstep.coupling.common_noise import CoupledState, Pair
-from lockstep.coupling.lagged import LaggedState
+from lockstep.coupling.common_noise import Pair
 from lockstep.coupling.names import require_names
 from lockstep.engine.choice import engine_of
 from lockstep.host.boxes import called_back
@@ -88,31 +87,13 @@ def states_at(kernel: Any, positions: Position, initial: Any, keys: Key) -> Any:
     _require_proposable(kernel, positions, chains, jax.eval_shape(lambda keys: keys[0], keys))
     _require_promises(kernel, positions)
     state = engine_of(kernel).init(kernel, positions, keys)
-    for one, known in _first_states(kernel, state, positions, keys):
+    for one, places, own in kernel.known(state, positions):
+        known = engine_of(kernel).init(one, places, keys) if own is None else own
         message = "{name} is {value} at the initial position"
         remedy = "start where it is finite, inside the support"
         blame = one.ratio.blame if one is kernel else partial(_name, one)
         _require_finite(known, positions, chains, message, remedy, blame)
     return state
-
-
-def _first_states(kernel: Any, state: Positioned, positions: Position, keys: Key) -> list[tuple[Any, Any]]:
-    """The kernels that a kernel is made of, each with its first state.
-
-    It is a part of the kernel's own, so that nothing is evaluated twice; but some forget what they evaluate: the
-    approximate kernel of a `Shadowed`, the kernels of a `Cycle` that share no memory.
-    """
-    if isinstance(state, LaggedState):
-        places = positions if isinstance(positions, Pair) else (positions, positions)
-        legs = zip((state.first, state.second), places, strict=True)
-        return [one for leg, place in legs for one in _first_states(kernel.kernel, leg, place, keys)]
-    simple = kernel.placed(positions)
-    if isinstance(state, CoupledState):
-        return list(zip((one for one, _ in simple), (state.first, state.second), strict=True))
-    # The first of a `Shadowed` moves the chain, and memory that is shared is that of the first.
-    known = [(simple[0][0], state)] if len(simple) == 1 or kernel.is_memory_shared or kernel.is_coupling else []
-    forgotten = [] if kernel.is_memory_shared else simple[len(known) :]
-    return known + [(one, engine_of(kernel).init(one, places, keys)) for one, places in forgotten]
 
 
 def like_initial_states(

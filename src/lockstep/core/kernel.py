@@ -150,3 +150,10 @@ class Kernel(Accountable):
     def placed(self, position: Position) -> list[tuple[Any, Position]]:
         """The kernels of one accept/reject that it is made of, each with its position."""
         return [placed for kernel in self.kernels for placed in kernel.placed(position)]
+
+    def known(self, state: Any, position: Position) -> list[tuple[Any, Position, Any]]:
+        """The same with their own parts of a state, so that nothing is evaluated twice; None for what it forgets."""
+        simple = self.placed(position)
+        if len(simple) == 1 or self.is_memory_shared:
+            return [(*simple[0], state)]
+        return [(*one, None) for one in simple]

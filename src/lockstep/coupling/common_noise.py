@@ -9,7 +9,6 @@ independent noise: still a coupling of the two kernels, but a looser one, with s
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -30,6 +29,11 @@ class Pair(NamedTuple):
 
     first: Position
     second: Position
+
+
+def legs(position: Position) -> tuple[Position, Position]:
+    """The positions of two chains, which may have one."""
+    return position if isinstance(position, Pair) else (position, position)
 
 
 class CoupledState(NamedTuple):
@@ -86,8 +90,36 @@ class ShadowedInfo(NamedTuple):
 Marked = CoupledInfo | ShadowedInfo  # what two kernels on one noise tell: where they separate, and how probably
 
 
+class OfTwo(Kernel):
+    """Two chains, each with a kernel of one accept/reject: ``first`` and ``second``."""
+
+    first: MetropolisHastings
+    second: MetropolisHastings
+
+    is_coupling = True
+    kernels = property(lambda self: (self.first, self.second))
+
+    def init(self, position: Position, key: Key | None = None) -> CoupledState:
+        """The state at one position of both chains, or at a `Pair` of positions."""
+        first, second = legs(position)
+        is_equal = have_equal_values(first, second) if isinstance(position, Pair) else np.bool_(True)
+        return CoupledState(self.first.init(first, key), self.second.init(second, key), is_equal)
+
+    def placed(self, position: Position) -> list[tuple[MetropolisHastings, Position]]:
+        return list(zip(self.kernels, legs(position), strict=True))
+
+    def known(self, state: CoupledState, position: Position) -> list[tuple[Any, Position, Any]]:
+        return [(*one, own) for one, own in zip(self.placed(position), (state.first, state.second), strict=True)]
+
+    @property
+    def exact_when(self) -> str | None:
+        """The conditions of both kernels; None if one is approximate."""
+        conditions = {kernel.exact_when for kernel in self.kernels}
+        return None if None in conditions else "; and ".join(sorted(str(c) for c in conditions))
+
+
 @part
-class Coupled(Kernel):
+class Coupled(OfTwo):
     """Two chains, one noise: they separate, shadow one another, and may coalesce and branch again.
 
     Marginally each chain is its kernel alone. Equality is carried as a flag: equal chains stay equal while they decide
@@ -120,12 +152,8 @@ class Coupled(Kernel):
         require_coupling(self.first, self.second, "Coupled", ("first", "second"))
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> tuple[Any, Any]:
-        here = position.first if isinstance(position, Pair) else position
+        here, _ = legs(position)
         return self.first.noise(key, here, shape), self.second.noise(key, here, shape)
-
-    def init(self, position: Position, key: Key | None = None) -> CoupledState:
-        """The state at one position of both chains, or at a `Pair` of positions."""
-        return coupled_state(self.kernels, position, key)
 
     def move(self, state: CoupledState, noise: tuple[Any, Any]) -> tuple[CoupledState, CoupledInfo]:
         first, info = self.first.move(state.first, noise[0])
@@ -137,14 +165,6 @@ class Coupled(Kernel):
         if _is_discrete(first.position):
             is_equal = have_equal_values(first.position, second.position)  # comparing whole numbers is safe
         return CoupledState(first, second, is_equal), coupled_info(info, other, state.is_equal, is_equal, is_still)
-
-    def placed(self, position: Position) -> list[tuple[MetropolisHastings, Position]]:
-        return placed_legs(self.kernels, position)
-
-    is_coupling = True
-    kernels = property(lambda self: (self.first, self.second))
-
-    exact_when = property(lambda self: both_exact_when(self.kernels))
 
 
 @part
@@ -190,6 +210,10 @@ class Shadowed(Kernel):
         marks = (info.is_accepted != other.is_accepted) & ~is_still
         return moved, ShadowedInfo(info, other, marks, choose(~is_still, _gap(info, other), 0.0))
 
+    def known(self, state: State, position: Position) -> list[tuple[Any, Position, Any]]:
+        (exact, place), approximate = self.placed(position)
+        return [(exact, place, state), (*approximate, None)]
+
     is_coupling = True
     is_memory_random = property(lambda self: self.exact.is_memory_random)
     kernels = property(lambda self: (self.exact, self.approximate))
@@ -200,25 +224,6 @@ def _is_discrete(position: Position) -> bool:
     if isinstance(position, np.ndarray):
         return position.dtype.kind != "f"
     return not any(is_floating(leaf) for leaf in jax.tree.leaves(position))
-
-
-def coupled_state(kernels: tuple[Any, Any], position: Position, key: Key | None) -> CoupledState:
-    """The first state of two chains."""
-    first, second = position if isinstance(position, Pair) else (position, position)
-    is_equal = have_equal_values(first, second) if isinstance(position, Pair) else np.bool_(True)
-    return CoupledState(kernels[0].init(first, key), kernels[1].init(second, key), is_equal)
-
-
-def placed_legs(kernels: Sequence[Kernel], position: Position) -> list[tuple[MetropolisHastings, Position]]:
-    """Two kernels, each at the position of its own leg."""
-    places = position if isinstance(position, Pair) else (position, position)
-    return [placed for kernel, place in zip(kernels, places, strict=True) for placed in kernel.placed(place)]
-
-
-def both_exact_when(kernels: tuple[Any, Any]) -> str | None:
-    """The conditions of both kernels; None if one is approximate."""
-    conditions = {kernel.exact_when for kernel in kernels}
-    return None if None in conditions else "; and ".join(sorted(str(c) for c in conditions))
 
 
 def coupled_info(first: Info, second: Info, was_equal: Array, is_equal: Array, is_still: Array = _NEVER) -> CoupledInfo:

@@ -7,25 +7,15 @@ from typing import Any
 import numpy as np
 
 from lockstep.core import random
-from lockstep.core.kernel import Kernel
 from lockstep.core.parts import part
 from lockstep.core.trees import choose, have_equal_values
 from lockstep.core.types import Array, Key, Position, Shape
-from lockstep.coupling.common_noise import (
-    CoupledInfo,
-    CoupledState,
-    Pair,
-    both_exact_when,
-    coupled_info,
-    coupled_state,
-    placed_legs,
-    require_coupling,
-)
+from lockstep.coupling.common_noise import CoupledInfo, CoupledState, OfTwo, coupled_info, legs, require_coupling
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 
 
 @part
-class MaximallyCoupled(Kernel):
+class MaximallyCoupled(OfTwo):
     """Two chains of two kernels: they are proposed the same candidate as often as the laws of their proposals allow.
 
     Marginally each chain is its kernel alone. The candidates are coupled as the proposal says (`Proposal.coupled`): of
@@ -52,14 +42,10 @@ class MaximallyCoupled(Kernel):
                 raise ValueError(f"MaximallyCoupled: chains of {kernel!r} would never meet: {reason}")
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> tuple[Any, Any, Array]:
-        here = position.first if isinstance(position, Pair) else position
+        here, _ = legs(position)
         key_both, key_meet = random.split(key)
         meet = self.first.meeting_noise(key_meet, shape)
         return self.first.noise(key_both, here, shape), self.second.noise(key_both, here, shape), meet
-
-    def init(self, position: Position, key: Key | None = None) -> CoupledState:
-        """The state at one position of both chains, or at a `Pair` of positions."""
-        return coupled_state(self.kernels, position, key)
 
     def move(self, state: CoupledState, noise: tuple[Any, Any, Array]) -> tuple[CoupledState, CoupledInfo]:
         (proposal_noise, *decisive), (_, *decisive_second), meet = noise
@@ -75,10 +61,3 @@ class MaximallyCoupled(Kernel):
         # Equal chains are equal bit for bit.
         second = second._replace(position=choose(is_equal, first.position, second.position))
         return CoupledState(first, second, is_equal), coupled_info(info, other, state.is_equal, is_equal, is_still)
-
-    def placed(self, position: Position) -> list[tuple[MetropolisHastings, Position]]:
-        return placed_legs(self.kernels, position)
-
-    is_coupling = True
-    kernels = property(lambda self: (self.first, self.second))
-    exact_when = property(lambda self: both_exact_when(self.kernels))
