@@ -1,6 +1,7 @@
 """What several test files need."""
 
 import gc
+import importlib
 import signal
 from pathlib import Path
 
@@ -11,7 +12,8 @@ import pytest
 compilation.choose()
 COMPILED = compilation.share()
 
-import lockstep  # noqa: E402, F401: it sets options of XLA, and BlackJAX computes when a test imports it
+# Which sets options of XLA: BlackJAX computes when a test imports it.
+importlib.import_module("lockstep")
 
 SLOW = Path(__file__).with_name("slow.txt")
 
