@@ -10,9 +10,9 @@ from scipy.special import polygamma
 import lockstep as ls
 from lockstep.core.precision import canonical, double_precision
 from lockstep.host.functions import Scalar, wrapped
+from lockstep.host.prior import prior_of
 from lockstep.subsampling.mode import _laplace
 from lockstep.subsampling.objective import Objective, covariance_factor
-from lockstep.subsampling.prior import prior_of
 from lockstep.subsampling.rows import as_rows
 from lockstep.subsampling.sums import all_values, block_derivatives, block_values
 

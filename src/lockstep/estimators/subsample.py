@@ -17,8 +17,8 @@ from lockstep.core.types import Array, Key, Position, Shape, Tree
 from lockstep.estimators.mean import average
 from lockstep.estimators.samples import moments
 from lockstep.host.functions import Scalar, shown_by, wrapped
+from lockstep.host.prior import prior_of, require_order
 from lockstep.subsampling.mode import find_mode, known_mode
-from lockstep.subsampling.prior import prior_of, require_order
 from lockstep.subsampling.rows import Rows, as_rows, draw_indices, widened
 from lockstep.subsampling.scatter import Scattered
 from lockstep.subsampling.surrogates import Control, NoControl, Taylor

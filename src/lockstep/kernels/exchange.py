@@ -12,11 +12,11 @@ from lockstep.core.randomization import Randomization
 from lockstep.core.types import Array, Position, Tree
 from lockstep.host.boxes import returning
 from lockstep.host.functions import Function, Scalar, Wrapped, shown_by, wrapped
+from lockstep.host.prior import prior_of
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.ratios import Carried, Exactly, Randomized
 from lockstep.ratios.inner_chains import InnerChain
 from lockstep.ratios.randomizations import AuxiliaryData, observed
-from lockstep.subsampling.prior import prior_of
 
 
 @part

@@ -14,12 +14,12 @@ from lockstep.core.types import Array, Position, Tree
 from lockstep.core.warnings import warn
 from lockstep.estimators.subsample import Subsample, subsample as subsample_estimator
 from lockstep.host.functions import Scalar, Wrapped, shown_by
+from lockstep.host.prior import require_order
 from lockstep.kernels.corrected import corrected
 from lockstep.kernels.delayed import Delayed
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.kernels.standard import standard
 from lockstep.subsampling.diagnosis import Diagnosis
-from lockstep.subsampling.prior import require_order
 from lockstep.subsampling.proposals import check_proposal, choose_proposal, is_short
 from lockstep.subsampling.rows import Rows
 from lockstep.subsampling.scatter import Scattered

@@ -16,12 +16,12 @@ from lockstep.core.proposal import Proposal
 from lockstep.core.types import Array, Position, Tree
 from lockstep.estimators.subsample import Subsample, subsample as subsample_estimator
 from lockstep.host.functions import Wrapped
+from lockstep.host.prior import require_order
 from lockstep.kernels.delayed import Delayed
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.ratios import Carried, Exactly, Randomized
 from lockstep.ratios.tuna import Minibatch
 from lockstep.subsampling.bounds import LinearBound, RowBound
-from lockstep.subsampling.prior import require_order
 from lockstep.subsampling.proposals import check_proposal, choose_proposal
 from lockstep.subsampling.rows import widened
 from lockstep.subsampling.scatter import Scattered

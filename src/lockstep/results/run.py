@@ -15,6 +15,7 @@ import numpy as np
 from lockstep.chains.about import about
 from lockstep.core.arguments import path_of
 from lockstep.core.kernel import Info
+from lockstep.core.sampled import Sampled
 from lockstep.core.types import Position, Tree
 from lockstep.core.version import __version__
 from lockstep.coupling.common_noise import Pair
@@ -27,7 +28,7 @@ from lockstep.results.summary import Summary, summarize
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
-class Run:
+class Run(Sampled):
     """Draws and what is known of them.
 
     Attributes
@@ -55,23 +56,6 @@ class Run:
     until
         A sentence on where the criterion ``until`` was met, or that it was not; None if there was none.
     """
-
-    walked: Position
-    info: Any
-    kernel: Any
-    seed: int
-    warmup: int
-    thin: int
-    seconds: float
-    directory: Path | None = None
-    stored_about: dict[str, Any] | None = None
-    changes: tuple[str, ...] = ()
-    failed: int = 0
-    failure: str | None = None
-    began: str | None = None
-    until: str | None = None
-    shown: Any = None
-    kept: dict[int, Any] = dataclasses.field(default_factory=dict, init=False)  # predictions, by the number of draws
 
     @functools.cached_property
     def positions(self) -> Position:

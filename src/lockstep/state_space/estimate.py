@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -19,9 +18,9 @@ from lockstep.core.trees import is_concrete, is_key, namespace
 from lockstep.core.types import Array, Key, Position, Shape, Tree
 from lockstep.host.black_box import BlackBox, replaced
 from lockstep.host.boxes import map_boxes
-from lockstep.host.functions import Scalar, wrapped
 from lockstep.host.generator import RandomKey, as_keys
 from lockstep.host.limit import limit_now
+from lockstep.host.prior import prior_of
 from lockstep.host.scope import quiet
 from lockstep.state_space.faults import emptied, exceeded, fault, looked, seen
 from lockstep.state_space.filter import Filter, FilterNoise
@@ -32,19 +31,6 @@ from lockstep.state_space.resampling import ancestors
 from lockstep.state_space.stopping import run_until
 
 TRIES = 64  # filters, to find what is wrong with some
-
-
-@part
-class NoPrior:
-    """A log prior that is constant: that of parameters which have theirs elsewhere, or none."""
-
-    def __call__(self, position: Position) -> float:
-        return 0.0
-
-
-def prior_of(log_prior: Callable[..., Any]) -> Scalar:
-    """A user's log prior; None is a constant one."""
-    return wrapped(Scalar, NoPrior() if log_prior is None else log_prior, "log_prior")
 
 
 @part

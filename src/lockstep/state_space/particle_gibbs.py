@@ -19,9 +19,10 @@ from lockstep.core.proposal import Proposal
 from lockstep.core.shown import Placement
 from lockstep.core.types import Array, Key, Position, Shape, Tree
 from lockstep.host.functions import Noisy, Scalar, as_function
+from lockstep.host.prior import prior_of
 from lockstep.kernels.standard import standard
 from lockstep.state_space.conditional import ConditionalFilter
-from lockstep.state_space.estimate import ParticleEstimate, prior_of
+from lockstep.state_space.estimate import ParticleEstimate
 from lockstep.state_space.forecast import Forecaster, forecaster_of
 from lockstep.state_space.model import StateSpace, require_model
 from lockstep.state_space.series import series

@@ -15,8 +15,8 @@ from lockstep.core.precision import canonical, double_precision
 from lockstep.core.trees import describe
 from lockstep.core.types import Array, Position, Tree
 from lockstep.host.functions import Scalar, wrapped
+from lockstep.host.prior import prior_of, require_order
 from lockstep.subsampling.objective import Objective, covariance_factor, prior_derivatives
-from lockstep.subsampling.prior import prior_of, require_order
 from lockstep.subsampling.rows import Rows, as_rows
 from lockstep.subsampling.sums import Sums, all_values, prior_values
 

@@ -1,24 +1,22 @@
-"""The prior of a model of many rows: it comes first, and None is a flat one."""
+"""A user's log prior: it comes first, and None is a flat one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-import jax.numpy as jnp
-
 from lockstep.core.arguments import shapes
 from lockstep.core.parts import part
-from lockstep.core.types import Array, Position
+from lockstep.core.types import Position
 from lockstep.host.functions import Scalar, wrapped
 
 
 @part
 class Flat:
-    """A log prior that is constant."""
+    """A log prior that is constant: that of parameters which have theirs elsewhere, or none."""
 
-    def __call__(self, position: Position) -> Array:
-        return jnp.zeros((), float)
+    def __call__(self, position: Position) -> float:
+        return 0.0
 
 
 def prior_of(log_prior: Callable[..., Any]) -> Scalar:
