@@ -24,6 +24,7 @@ from lockstep.core.precision import canonical, double_precision
 from lockstep.engine.ahead import CompiledAhead
 from lockstep.engine.block import Block
 from lockstep.engine.compiled import COMPILED as PLAIN
+from lockstep.engine.interface import Moving
 from lockstep.engine.thinning import Thinning
 from lockstep.host.recall import making, recalling
 
@@ -107,7 +108,7 @@ def test_a_block_ends_in_the_same_state():
         state = jax.vmap(kernel.init)(jnp.zeros((4, 2)))
         for steps in (2, 3, 4, 7, 8, 9, 30):
             found = [
-                engine.advance(kernel, keys, state, Block(70, steps), Thinning(1), 2)
+                engine.advance(Moving(kernel, keys, 2), state, Block(70, steps), Thinning(1))
                 for engine in (PLAIN, CompiledAhead(5))
             ]
             for one, other in zip(*map(jax.tree.leaves, found), strict=True):

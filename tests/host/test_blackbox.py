@@ -19,6 +19,7 @@ from lockstep.core.precision import canonical, double_precision
 from lockstep.engine import interpreted, pace
 from lockstep.engine.block import Block
 from lockstep.engine.hosted import hosted
+from lockstep.engine.interface import Moving
 from lockstep.engine.interpreted import INTERPRETED
 from lockstep.engine.thinning import Thinning
 from lockstep.host.generator import RandomKey
@@ -218,10 +219,10 @@ def states_and_keys(kernel, chains=3):
 def test_a_run_can_be_cut_at_any_step_bit_for_bit():
     with double_precision():
         kernel, keys, start = states_and_keys(ls.pseudo_marginal(ls.blackbox(noisy_box), WALK))
-        whole_end, whole = INTERPRETED.advance(kernel, keys, start, Block(0, 150), Thinning(1), 4)
+        whole_end, whole = INTERPRETED.advance(Moving(kernel, keys, 4), start, Block(0, 150), Thinning(1))
         state, pieces, step = start, [], 0
         for steps in (1, 62, 1, 3, 70, 13):
-            state, piece = INTERPRETED.advance(kernel, keys, state, Block(step, steps), Thinning(1), 2)
+            state, piece = INTERPRETED.advance(Moving(kernel, keys, 2), state, Block(step, steps), Thinning(1))
             pieces.append(piece)
             step += steps
     joined = jax.tree.map(lambda *leaves: np.concatenate(leaves), *pieces)
@@ -586,9 +587,9 @@ def test_a_slow_black_box_begins_with_short_blocks(monkeypatch):
     blocks = []
     advance = INTERPRETED.advance
 
-    def recorded(kernel, keys, state, block, *options):
+    def recorded(moving, state, block, thinning):
         blocks.append(block.steps)
-        return advance(kernel, keys, state, block, *options)
+        return advance(moving, state, block, thinning)
 
     monkeypatch.setattr(INTERPRETED, "advance", recorded)
     ls.sample(ls.standard(ls.blackbox(log_density), WALK), np.zeros(2), draws=300, chains=2)

@@ -15,6 +15,7 @@ from lockstep.chains import drive as chains_module
 from lockstep.core.precision import canonical
 from lockstep.engine import block as limits, compiled
 from lockstep.engine.compiled import COMPILED
+from lockstep.engine.interface import Moving
 from lockstep.engine.thinning import Thinning
 
 DRAWS, CHAINS, SEED = 300, 2, 4
@@ -69,9 +70,9 @@ class Recorder:
     def __init__(self):
         self.advance, self.blocks = COMPILED.advance, []
 
-    def __call__(self, kernel, chain_keys, state, block, *options):
+    def __call__(self, moving, state, block, thinning):
         self.blocks.append((block.start, block.steps))
-        return self.advance(kernel, chain_keys, state, block, *options)
+        return self.advance(moving, state, block, thinning)
 
 
 class Clock:
@@ -186,7 +187,7 @@ def test_blocks_at_odd_steps(run):
         start, positions = 0, []
         for steps in (1, 36, 2, 90, 64, 63, 1, 43):
             block = limits.Block(start, steps)
-            state, output = COMPILED.advance(kernel, keys, state, block, Thinning(1), 8)
+            state, output = COMPILED.advance(Moving(kernel, keys, 8), state, block, Thinning(1))
             positions.append(np.swapaxes(np.asarray(output.positions)[:steps], 0, 1))
             start += steps
     assert start == DRAWS

@@ -25,7 +25,7 @@ from lockstep.core.types import Key, Tree
 from lockstep.engine.ahead import Ahead, CompiledAhead
 from lockstep.engine.block import CELL, Block, Output
 from lockstep.engine.choice import engine_of
-from lockstep.engine.interface import Engine
+from lockstep.engine.interface import Engine, Moving
 from lockstep.engine.interpreted import INTERPRETED, Walked, beginnings, gathered, walk, walking
 from lockstep.engine.reject import Rejecting
 from lockstep.engine.stock import Stock
@@ -128,22 +128,13 @@ class InterpretedAhead(Ahead):
         steps = min(block.steps + width, cells * CELL - block.start % CELL, max(self.end - block.start, block.steps))
         return Block(block.start, steps)
 
-    def advance(
-        self,
-        kernel: Kernel,
-        chain_keys: Key,
-        state: Positioned,
-        block: Block,
-        thinning: Thinning,
-        cells: int,
-        stock: Stock | None = None,
-    ) -> tuple[Any, Output]:
-        starts = list(beginnings(kernel, chain_keys, state, self.seen(block, cells), cells))
+    def advance(self, moving: Moving, state: Positioned, block: Block, thinning: Thinning) -> tuple[Any, Output]:
+        starts = list(beginnings(moving, state, self.seen(block, moving.cells)))
 
         def walked(chain: int) -> Walked:
             start, rows = starts[chain]
             with double_precision(), quiet():
-                path = Path(self, kernel, list(rows), block.start, self.begun.pop(chain, {}))
+                path = Path(self, moving.kernel, list(rows), block.start, self.begun.pop(chain, {}))
                 ended = walk(path.move, start, path.rows, block, chain)
             self.begun[chain] = path.guesses
             return ended

@@ -17,9 +17,8 @@ from lockstep.core.kernel import Kernel, Positioned
 from lockstep.core.progress import Progress
 from lockstep.engine.block import CELL, Block, Output
 from lockstep.engine.choice import engine_of
-from lockstep.engine.interface import Engine
+from lockstep.engine.interface import Engine, Moving
 from lockstep.engine.pace import Pace
-from lockstep.engine.stock import Stock
 from lockstep.engine.thinning import Thinning
 from lockstep.host.failures import Failures
 from lockstep.storage.point import Point, Witness
@@ -52,10 +51,11 @@ def drive(
     trial = Trial(kernel, min(engine.trial_steps, task.steps))
     try:
         with engine.stock(kernel, chain_keys, point.state, cells, task.steps) as stock:
+            moving = Moving(kernel, chain_keys, cells, stock)
             while not ending.is_done(point) and not stop.is_wanted:
                 programs, block_began = engine.compilations(), time.perf_counter()
                 block, is_typical = next_block(task, point, ending.next_step(point), cells, pace, keeper.is_due(point))
-                state, output = advance(kernel, chain_keys, point.state, block, point.thinning, cells, engine, stock)
+                state, output = advance(engine, moving, point.state, block, point.thinning)
                 now = time.perf_counter()
                 trial.see(block, state, output.info)
                 draws, reached = after(point, block, state, output, task, now - began, failures)
@@ -84,18 +84,9 @@ def next_block(task: Task, point: Point, end: int, cells: int, pace: Pace, is_du
     return Block(start, 1 if is_due else most - 1 if is_end else most), most == 1 or not is_due
 
 
-def advance(
-    kernel: Kernel,
-    chain_keys: Any,
-    state: Positioned,
-    block: Block,
-    thinning: Thinning,
-    cells: int,
-    engine: Engine,
-    stock: Stock | None = None,
-) -> tuple[Any, Output]:
+def advance(engine: Engine, moving: Moving, state: Positioned, block: Block, thinning: Thinning) -> tuple[Any, Output]:
     """Take the steps of a block with all chains: states, and an output with leading axes (chains, draws)."""
-    state, output = engine.advance(kernel, chain_keys, state, block, thinning, cells, stock)
+    state, output = engine.advance(moving, state, block, thinning)
     used = slice(0, thinning.slots(block.steps))
     return state, jax.tree.map(lambda leaf: np.swapaxes(np.asarray(leaf)[used], 0, 1), output)
 

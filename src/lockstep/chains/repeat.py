@@ -22,6 +22,7 @@ from lockstep.core.types import Array, Key, Tree
 from lockstep.core.warnings import warn
 from lockstep.engine.block import CELL, Block
 from lockstep.engine.choice import engine_of
+from lockstep.engine.interface import Moving
 from lockstep.storage.errors import MismatchError
 from lockstep.storage.point import Witness, require_alike
 
@@ -58,7 +59,7 @@ def repeat(kernel: Kernel, keys: Key, task: Task, step: int, witness: Witness) -
         require_alike(thinning.info, engine.no_info(kernel, keys, state), task.directory)
     while now < step:
         block = Block(now, min(step - now, cells * CELL - now % CELL))
-        state, output = advance(kernel, keys, state, block, thinning, cells, engine)
+        state, output = advance(engine, Moving(kernel, keys, cells), state, block, thinning)
         _, thinning = thinning.after(output, block.steps)
         info, now = jax.tree.map(lambda leaf: leaf[:, -1], output.info), now + block.steps
     return state, info

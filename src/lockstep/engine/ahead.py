@@ -25,7 +25,7 @@ from lockstep.core.types import Array, Key, Position, Tree
 from lockstep.engine.block import CELL, Block, Output
 from lockstep.engine.compiled import COMPILED
 from lockstep.engine.early import stopping_early
-from lockstep.engine.interface import Engine
+from lockstep.engine.interface import Engine, Moving
 from lockstep.engine.layout import chains_first
 from lockstep.engine.stock import Stock
 from lockstep.engine.thinning import Thinning
@@ -85,24 +85,15 @@ class CompiledAhead(Ahead):
     def note(self) -> str:
         return f"ahead {self.updates / self.rounds:.1f} of {self.width}" if self.rounds else ""
 
-    def advance(
-        self,
-        kernel: Kernel,
-        chain_keys: Key,
-        state: Positioned,
-        block: Block,
-        thinning: Thinning,
-        cells: int,
-        stock: Stock | None = None,
-    ) -> tuple[Any, Output]:
+    def advance(self, moving: Moving, state: Positioned, block: Block, thinning: Thinning) -> tuple[Any, Output]:
         programs, began = self.compilations(), time.perf_counter()
         if self.width == 1 or block.steps == 1:
-            state, output = COMPILED.advance(kernel, chain_keys, state, block, thinning, cells, stock)
+            state, output = COMPILED.advance(moving, state, block, thinning)
         else:
-            noise = COMPILED.noise(kernel, chain_keys, state, block, cells, stock)
-            if stock is not None:
-                stock.foresee(block)
-            state, output = self._advance(kernel, state, noise, block, thinning, cells)
+            noise = COMPILED.noise(moving, state, block)
+            if moving.stock is not None:
+                moving.stock.foresee(block)
+            state, output = self._advance(moving.kernel, state, noise, block, thinning, moving.cells)
         if not self.is_settled and programs == self.compilations():
             self._learn(block.steps, time.perf_counter() - began)
         return state, output

@@ -21,7 +21,7 @@ from lockstep.engine import block as limits
 from lockstep.engine.block import CELL, Block, Output, cell_keys, noise_of_cells, take
 from lockstep.engine.devices import PROGRAMS, calls_host, laid_over, used
 from lockstep.engine.early import stopping_early
-from lockstep.engine.interface import Engine
+from lockstep.engine.interface import Engine, Moving
 from lockstep.engine.layout import axes, axes_of_laid_out, chains_first, laid_out, laid_out_steps
 from lockstep.engine.stock import Stock
 from lockstep.engine.thinning import Thinning, counted
@@ -58,16 +58,8 @@ class CompiledEngine(Engine):
 
         return Stock(draw, end, _is_drawn_ahead(kernel, chain_keys, state, cells), len(chain_keys.devices()) == 1)
 
-    def advance(
-        self,
-        kernel: Kernel,
-        chain_keys: Key,
-        state: Positioned,
-        block: Block,
-        thinning: Thinning,
-        cells: int,
-        stock: Stock | None = None,
-    ) -> tuple[Any, Output]:
+    def advance(self, moving: Moving, state: Positioned, block: Block, thinning: Thinning) -> tuple[Any, Output]:
+        kernel, chain_keys, cells, stock = moving
         gathering = thinning if thinning.is_on else None  # of draws that are single updates nothing need be gathered
         if gathering is not None and gathering.info is None:
             gathering = gathering._replace(info=self.no_info(kernel, chain_keys, state))
@@ -76,20 +68,18 @@ class CompiledEngine(Engine):
                 # The thread compiles what draws, this one what moves.
                 shapes = _traced_noise(kernel, chain_keys, state, cells).out_info
                 _advance.lower(kernel, state, shapes, block, gathering, cells=cells).compile()
-            noise = self.noise(kernel, chain_keys, state, block, cells, stock)
+            noise = self.noise(moving, state, block)
             moved = _advance(kernel, state, noise, block, gathering, cells=cells)
             if stock is not None:
                 stock.foresee(block)
             state, output = jax.block_until_ready(moved)
         return state, chains_first(jax.tree.map(np.asarray, output), chain_keys.shape[0], leading=1)
 
-    def noise(
-        self, kernel: Kernel, chain_keys: Key, state: Positioned, block: Block, cells: int, stock: Stock | None = None
-    ) -> Any:
+    def noise(self, moving: Moving, state: Positioned, block: Block) -> Any:
         """The noise of a block, laid out after an axis over its steps, from a stock if there is one."""
-        if stock is not None:
-            return stock.of(block)
-        return _drawn(kernel, chain_keys, state, block.start // CELL, cells)
+        if moving.stock is not None:
+            return moving.stock.of(block)
+        return _drawn(moving.kernel, moving.keys, state, block.start // CELL, moving.cells)
 
     def no_info(self, kernel: Kernel, chain_keys: Key, state: Positioned) -> list[Any]:
         leaves = jax.tree.leaves(_traced_draw(kernel, chain_keys, state, 1).out_info[1])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from numpy.typing import DTypeLike
 
@@ -13,6 +13,15 @@ from lockstep.core.types import Array, Key, Position
 from lockstep.engine.block import Block, Output
 from lockstep.engine.stock import Stock
 from lockstep.engine.thinning import Thinning
+
+
+class Moving(NamedTuple):
+    """What moves all chains of a run: the kernel, their keys, the cells of noise of a block, and noise in stock."""
+
+    kernel: Kernel
+    keys: Key
+    cells: int
+    stock: Stock | None = None
 
 
 class Engine(ABC):
@@ -53,16 +62,7 @@ class Engine(ABC):
         return nullcontext()
 
     @abstractmethod
-    def advance(
-        self,
-        kernel: Kernel,
-        chain_keys: Key,
-        state: Positioned,
-        block: Block,
-        thinning: Thinning,
-        cells: int,
-        stock: Stock | None = None,
-    ) -> tuple[Any, Output]:
+    def advance(self, moving: Moving, state: Positioned, block: Block, thinning: Thinning) -> tuple[Any, Output]:
         """The states of all chains after the steps of a block, and its draws, with leading axes (draws, chains).
 
         A thinned block goes on with the draw that has begun. More slots may follow those of its draws.

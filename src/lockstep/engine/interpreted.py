@@ -22,8 +22,7 @@ from lockstep.engine import block as limits
 from lockstep.engine.block import CELL, Block, Output, block_noise
 from lockstep.engine.early import stopping_early
 from lockstep.engine.hosted import hosted, to_host
-from lockstep.engine.interface import Engine
-from lockstep.engine.stock import Stock
+from lockstep.engine.interface import Engine, Moving
 from lockstep.engine.thinning import Thinning
 from lockstep.host.boxes import forgotten
 from lockstep.host.generator import RandomKey, seeds_of
@@ -57,19 +56,10 @@ class InterpretedEngine(Engine):
         most = min(MOST_CELLS, limits.MOST_NOISE // max(bytes_per_cell, 1), limits.MOST_OUTPUT // max(draw_bytes, 1))
         return 1 << (min(max(most, 1), -(-steps // CELL)).bit_length() - 1)
 
-    def advance(
-        self,
-        kernel: Kernel,
-        chain_keys: Key,
-        state: Positioned,
-        block: Block,
-        thinning: Thinning,
-        cells: int,
-        stock: Stock | None = None,
-    ) -> tuple[Any, Output]:
-        starts = list(beginnings(kernel, chain_keys, state, block, cells))
+    def advance(self, moving: Moving, state: Positioned, block: Block, thinning: Thinning) -> tuple[Any, Output]:
+        starts = list(beginnings(moving, state, block))
         with quiet():
-            move = walking(kernel).move
+            move = walking(moving.kernel).move
             walked = [walk(move, *start, block, chain) for chain, start in enumerate(starts)]
         return gathered(walked, thinning)
 
@@ -89,14 +79,12 @@ def _noise(kernel: Kernel, chain_keys: Key, state: Positioned, first_cell: Any, 
     return jax.tree.map(RandomKey.of, noise)
 
 
-def beginnings(
-    kernel: Kernel, chain_keys: Key, state: Positioned, block: Block, cells: int
-) -> Iterator[tuple[Any, Iterable[Any]]]:
+def beginnings(moving: Moving, state: Positioned, block: Block) -> Iterator[tuple[Any, Iterable[Any]]]:
     """The state of each chain at the beginning of a block, and the noise of its steps."""
     offset = block.start % CELL
-    noise = _noise(forgotten(kernel), chain_keys, state, block.start // CELL, cells=cells)
+    noise = _noise(forgotten(moving.kernel), moving.keys, state, block.start // CELL, cells=moving.cells)
     state = to_host(state)
-    for chain in range(len(chain_keys)):
+    for chain in range(len(moving.keys)):
         rows = rows_of(noise, slice(offset, offset + block.steps), chain)
         yield _one(state, chain), itertools.islice(rows, block.steps)
 
