@@ -146,8 +146,10 @@ def test_changed_data_are_refused(tmp_path):
 
 def test_changed_data_that_are_accepted_are_fitted_once(tmp_path, no_fit):
     sample(tmp_path / "run")
+    before = (tmp_path / "run" / FITTED).read_bytes()
     changed = {"data": DATA | {"x": X + 1e-3}, "changed": "accept", "draws": 60}
     first = sample(tmp_path / "run", **changed)
+    assert (tmp_path / "run" / FITTED).read_bytes() != before
     no_fit()
     assert np.array_equal(sample(tmp_path / "run", **changed).positions, first.positions)
 
@@ -171,7 +173,8 @@ def test_a_fit_that_was_not_followed_by_a_run_does_not_bind_the_directory(tmp_pa
     kernel = KERNELS["estimator"]()
     make_task(kernel, np.zeros(2), 10, 2, 0, 0, directory=tmp_path / "run")
     assert [path.name for path in (tmp_path / "run").iterdir()] == [FITTED]
-    assert sample(tmp_path / "run").positions.shape == (2, 30, 2)
+    other = sample(tmp_path / "run", seed=5, kernel=kernel)
+    assert np.array_equal(other.positions, sample(tmp_path / "another", seed=5, kernel=kernel).positions)
 
 
 def test_nothing_is_written_beside_other_files(tmp_path):
