@@ -145,3 +145,21 @@ def test_what_is_no_pilot_run_is_refused():
     discrete = ls.sample(ls.standard(lambda state: 0.0 * state, ls.Finite(np.full((3, 3), 1 / 3))), 0, draws=60)
     with pytest.raises(TypeError, match="floating-point"):
         ls.surrogates.quadratic(discrete)
+
+
+def test_named_parameters_are_screened_where_their_chains_walk():
+    calls = []
+
+    def log_likelihood(rate):
+        calls.append(rate)
+        return 12 * float(np.log(rate)) - 4 * float(rate)
+
+    posterior = ls.Parameters(rate=ls.positive).posterior
+    kernel = posterior(ls.standard(ls.blackbox(log_likelihood), ls.RandomWalk(1.5)))
+    pilot = ls.sample(kernel, {"rate": 3.0}, draws=300, chains=2, seed=1)
+    screened = ls.screened(kernel, ls.surrogates.quadratic(pilot))
+    calls.clear()
+    run = ls.sample(screened, {"rate": 3.0}, draws=3000, chains=2, seed=2)
+    assert len(calls) < 3000  # of 6,000 candidates
+    # Of this density, rate^12 exp(-4 rate) on the rates themselves, a gamma law: 13/4.
+    assert abs(run.positions["rate"].mean() - 13 / 4) < 0.15

@@ -28,7 +28,7 @@ class Proposed(NamedTuple):
 def replayed(run: Sampled) -> Proposed:
     """The candidates of all updates of a run but the first of each chain, and D = log ratio - log proposal ratio."""
     with double_precision():
-        kernel, positions = canonical(forgotten(run.kernel), "kernel"), canonical(run.positions, "positions")
+        kernel, positions = canonical(forgotten(run.kernel), "kernel"), canonical(run.walked, "positions")
         keys = random.fold_in(random.two_keys(random.seeded(run.seed))[1], np.arange(run.chains))
         here = jax.tree.map(lambda leaf: leaf[:, :-1], positions)
         there = jax.tree.map(lambda leaf: leaf[:, 1:], positions)
