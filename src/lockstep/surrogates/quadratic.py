@@ -78,9 +78,7 @@ def quadratic(run: Sampled, ridge: float = 1.0) -> Quadratic:
     first = jax.tree.map(lambda leaf: leaf[0, 0], run.walked)
     flat.require_floating(first, "quadratic")
     seen = replayed(run)
-    drawn = np.concatenate(
-        [np.reshape(leaf, (run.chains * run.draws, -1)) for leaf in jax.tree.leaves(run.walked)], 1
-    )
+    drawn = np.concatenate([np.reshape(leaf, (run.chains * run.draws, -1)) for leaf in jax.tree.leaves(run.walked)], 1)
     mean, scale = drawn.mean(axis=0), drawn.std(axis=0)
     if not np.all(scale > 0):
         raise ValueError("run: a component never moved, so that nothing is known of it; give a longer pilot run")
