@@ -521,6 +521,18 @@ def test_a_prior_is_asked_once_of_each_candidate(start):
     assert run.acceptance > 0
 
 
+def test_a_function_of_a_flag_is_called_at_every_update():
+    calls = []
+
+    def log_density(flag):
+        calls.append(flag)
+        return 0.5 * float(flag)
+
+    flip = ls.Independent(lambda key: jr.bernoulli(key), lambda flag: jnp.log(0.5))
+    ls.sample(ls.standard(ls.blackbox(log_density), flip), jnp.array(True), draws=40, chains=1, seed=1)
+    assert len(calls) == 1 + 40
+
+
 def test_a_parameter_rng_is_left_alone_where_there_is_no_generator():
     def log_density(theta, rng=None):
         assert rng is None

@@ -9,7 +9,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from lockstep.core.trees import is_concrete, is_key
+from lockstep.core.trees import FLAG, is_concrete, is_key
 from lockstep.core.types import Tree
 from lockstep.host.callee import Callee
 from lockstep.host.generator import RandomKey
@@ -66,7 +66,8 @@ def calling(
         kind = type(result)
         if kind is not FLOAT:
             result = FLOAT(result) if kind is float else checked(result)
-        if len(arguments) == 1 and given[0] is arguments[0] and not is_limited:
+        # (Of flags there are but two: the same one may be another position.)
+        if len(arguments) == 1 and given[0] is arguments[0] and type(given[0]) is not FLAG and not is_limited:
             last, value = arguments[0], result
         return result
 
