@@ -20,7 +20,7 @@ DRAW, MAKERS = "random_bits", ("random_split", "random_fold_in")
 WORDS = "random_unwrap"  # a draw where `lockstep.core.random` takes the words of a key
 DRAWERS = {random._words.__code__, random._counted.__code__}
 # What is drawn, by the function that is running.
-ROLES = {"fitted": "fit", "_positions": "start", "init": "memory", "noise": "update", "move": "update"}
+ROLES = {"fitted": "fit", "places": "start", "init": "memory", "noise": "update", "move": "update"}
 
 
 @dataclass

@@ -301,7 +301,7 @@ FAULTS = {
         ("log_ratio.ravel() - np.asarray(log_q).ravel()", "log_ratio.ravel() + np.asarray(log_q).ravel()"),
         ("log_ratio.ravel() - np.asarray(log_q).ravel()", "log_ratio.ravel()"),
     ],
-    ("engine/ahead.py", "chains/test_ahead.py::test_a_block_ends_in_the_same_state"): [
+    ("engine/ahead.py", "workers/test_ahead.py::test_a_block_ends_in_the_same_state"): [
         ("is_changed | (at + lanes >= block.steps - 1)", "(at + lanes >= block.steps - 1)"),
         ("(at + lanes >= block.steps - 1)", "(at + lanes >= block.steps)"),
         ("at + taken + 1", "at + taken + 2"),
@@ -310,23 +310,23 @@ FAULTS = {
         ("choose(at < block.steps, reached, (state, at))", "reached"),
         ("buffer, rows, at, 0)", "buffer, rows, at + 1, 0)"),
     ],
-    ("engine/ahead.py", "chains/test_ahead.py::test_a_width_is_doubled_as_long_as_it_pays"): [
+    ("engine/ahead.py", "workers/test_ahead.py::test_a_width_is_doubled_as_long_as_it_pays"): [
         ("self.width, self.is_settled = best, True", "self.is_settled = True"),
         ("if seconds < LONG:", "if False:"),
         ("self.speeds[self.width] = steps / seconds", "self.speeds[self.width] = seconds / steps"),
     ],
-    ("chains/ahead.py", "chains/test_ahead.py::test_updates_are_made_by_the_workers_ahead"): [
+    ("workers/engine.py", "workers/test_ahead.py::test_updates_are_made_by_the_workers_ahead"): [
         ("self.known.update((one.name, one) for one in made)", "self.known.clear()"),
     ],
-    ("host/recall.py", "chains/test_ahead.py::test_calls_are_known_by_their_arguments_and_generators"): [
+    ("host/recall.py", "workers/test_ahead.py::test_calls_are_known_by_their_arguments_and_generators"): [
         ("generator.bit_generator.state = state", "generator.bit_generator.state"),
         ("leaf.tobytes()]", "leaf.astype(np.float32).tobytes()]"),
         ('f"{leaf.dtype.str}{leaf.shape}".encode(), ', ""),
         ("[repr(jax.tree.map(_plain, leaf.bit_generator.state)).encode()]", "[]"),
     ],
     (
-        "chains/foresight.py",
-        "chains/test_ahead.py::test_the_most_probable_guess_is_made_first",
+        "workers/foresight.py",
+        "workers/test_ahead.py::test_the_most_probable_guess_is_made_first",
     ): [
         ("(-guess.probability, next", "(guess.probability, next"),
         ("            if guess.is_wanted:\n", "            if True:\n"),
@@ -726,7 +726,7 @@ FAULTS = {
         ("jnp.maximum(jnp.abs(there), jnp.abs(back)))", "jnp.maximum(jnp.abs(there), jnp.abs(back)) + 1.0)"),
         ("return ~(jnp.abs(there - back) <= SLACK", "return (jnp.abs(there - back) > SLACK"),
     ],
-    ("subsampling/scatter.py", "chains/test_begin.py::test_steps_have_the_directions_of_the_posterior"): [
+    ("subsampling/scatter.py", "starts/test_begin.py::test_steps_have_the_directions_of_the_posterior"): [
         ("left = left[~is_good]", "left = left[is_good]"),
         ("np.asarray(normals) @ mode.factor.T", "np.asarray(normals) @ mode.factor"),
         (
@@ -737,22 +737,22 @@ FAULTS = {
         ("FACTORS = (2.0, 1.0, 0.5)", "FACTORS = (1.0, 0.5)"),
         ("- sums.quadratic(steps)", ""),
     ],
-    ("subsampling/scatter.py", "chains/test_begin.py::test_no_chain_begins_where_independent_candidates_would_stick"): [
+    ("subsampling/scatter.py", "starts/test_begin.py::test_no_chain_begins_where_independent_candidates_would_stick"): [
         ("np.isfinite(above) & (above <= MOST_ABOVE)", "np.isfinite(above)"),
         ("+ prior - expanded", "+ prior + expanded"),
     ],
-    ("subsampling/scatter.py", "chains/test_begin.py::test_a_share_of_many_rows_tells_what_all_of_them_tell"): [
+    ("subsampling/scatter.py", "starts/test_begin.py::test_a_share_of_many_rows_tells_what_all_of_them_tell"): [
         ("self.rows.size / few.size * of_rows", "of_rows"),
         (
             "self.mode.likelihood if is_all else all_derivatives(log_likelihood, few, center, like)",
             "self.mode.likelihood",
         ),
     ],
-    ("subsampling/sums.py", "chains/test_begin.py::test_a_share_of_many_rows_tells_what_all_of_them_tell"): [
+    ("subsampling/sums.py", "starts/test_begin.py::test_a_share_of_many_rows_tells_what_all_of_them_tell"): [
         ("+ 0.5 * np.sum((steps @ self.hessian)", "+ np.sum((steps @ self.hessian)"),
         ("self.value + steps @ self.gradient", "self.value"),
     ],
-    ("subsampling/scatter.py", "chains/test_begin.py::test_starts_are_inside_the_support"): [
+    ("subsampling/scatter.py", "starts/test_begin.py::test_starts_are_inside_the_support"): [
         ("is_good = np.isfinite(above) &", "is_good = ~np.isnan(above) &"),
         ("+ prior - expanded", ""),
         ("places[left[is_good]] = tried[is_good]", "places[: is_good.sum()] = tried[is_good]"),

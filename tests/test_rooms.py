@@ -1,6 +1,7 @@
 """The house: rooms in layers. A room imports from rooms above it, never from one below, wherever the import stands."""
 
 import ast
+import re
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -24,6 +25,8 @@ ROOMS = (
     "parameters",
     "engine",
     "storage",
+    "starts",
+    "workers",
     "chains",
     "separation",
     "results",
@@ -59,6 +62,13 @@ def imported_modules(path: Path) -> set[str]:
         elif isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names if alias.name.startswith("lockstep.")}
     return found
+
+
+def test_one_way_leads_out_of_compiled_code():
+    """Whatever compiled code asks of the host goes through `lockstep.host.callback`."""
+    way = re.compile(r"\b(pure_callback|io_callback|buffer_callback|debug\.(callback|print))\(")
+    found = [path.relative_to(HOUSE).as_posix() for path in FILES if way.search(path.read_text(encoding="utf-8"))]
+    assert found == ["host/callback.py"]
 
 
 def looks_down(path: Path, imported: set[str]) -> list[str]:

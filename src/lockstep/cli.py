@@ -154,16 +154,15 @@ def status(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
     """Tell how far a run is, or all runs of a sweep, living or not."""
-    from lockstep.results.standing import report_lines, run_directories, to_dict
+    from lockstep.results.standing import run_directories
 
     found = run_directories(directory)
     if as_json:
-        typer.echo(
-            json.dumps([to_dict(one) for one in found] if found[0].directory != directory else to_dict(found[0]))
-        )
+        told = [one.to_dict() for one in found]
+        typer.echo(json.dumps(told if found[0].directory != directory else told[0]))
         return
     for one in found:
-        typer.echo("\n".join(report_lines(one)))
+        typer.echo("\n".join(one.lines()))
 
 
 @app.command()
@@ -175,14 +174,14 @@ def summary(
     Several runs, or those of a sweep, stand side by side.
     """
     import lockstep as ls
-    from lockstep.coupling.common_noise import Marked
-    from lockstep.results.standing import Broken, run_directories
+    from lockstep.coupling.infos import Marked
+    from lockstep.results.standing import run_directories
 
     found = [one for directory in directories for one in run_directories(directory)]
     for one in found:
-        if isinstance(one, Broken):
+        if one.reason is not None:
             typer.echo(f"{one.directory}: damaged, and left out: {one.reason}", err=True)
-    paths = [one.directory for one in found if not isinstance(one, Broken)]
+    paths = [one.directory for one in found if one.reason is None]
     if len(paths) != 1:
         typer.echo(repr(ls.compare({str(path): ls.load(path) for path in paths})))
         return

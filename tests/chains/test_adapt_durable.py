@@ -13,7 +13,7 @@ from covering import chosen
 import lockstep as ls
 from lockstep.chains import drive as chains_module
 from lockstep.proposals import walks
-from lockstep.results.standing import report_lines, run_directories
+from lockstep.results.standing import run_directories
 from lockstep.storage import writer as writer_module
 from lockstep.storage.errors import DamagedError, MismatchError, NoRunError
 
@@ -149,7 +149,7 @@ def test_ctrl_c_in_the_warm_up(name, tmp_path, monkeypatch):
         assert "Call again with the same arguments" in str(caught.value)
         if update == 70:
             (found,) = run_directories(tmp_path)
-            assert "warmup: stopped" in report_lines(found)[0]
+            assert "warmup: stopped" in found.lines()[0]
     assert_same(ls.sample(kernel, start, directory=tmp_path, **SETTINGS), whole)
     assert_same(ls.sample(kernel, start, directory=tmp_path, **SETTINGS), whole)
 

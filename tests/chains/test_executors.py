@@ -20,12 +20,13 @@ import pytest
 from durable_models import CHAINS, DRAWS, GRID, LONG, MODELS, START, SWEEP, log_density, make, sample, single
 
 import lockstep as ls
-from lockstep.chains import groups, pool as pool_module
+from lockstep.chains import groups
 from lockstep.chains.interrupt import Stop
 from lockstep.chains.prepare import make_task
-from lockstep.chains.sent import received, sent
 from lockstep.engine import block as limits
 from lockstep.storage.status import status
+from lockstep.workers import pool as pool_module
+from lockstep.workers.sent import received, sent
 
 sweep_module = import_module("lockstep.sampling.sweep")
 HERE = Path(__file__).parents[1]

@@ -30,7 +30,7 @@ def test_all_draws_are_in_their_places(monkeypatch, lengths, is_open, large):
         together = np.concatenate([block[field] for block in given], axis=1)[:, :100]
         if field == 0:
             np.testing.assert_array_equal(collector.positions(90), together[:, :90])
-        np.testing.assert_array_equal(collector.taken(0.0)[field], together)
+        np.testing.assert_array_equal(collector.taken(lambda: 0.0)[field], together)
 
 
 def test_memory_is_laid_as_that_of_blocks():
@@ -60,5 +60,5 @@ def test_the_next_block_is_computed_while_draws_are_copied(monkeypatch):
     collector.add(block)  # returns before anything is copied
     assert collector.filled == 10 and not may_go.is_set()
     may_go.set()
-    np.testing.assert_array_equal(collector.taken(0.0).positions, block.positions)
+    np.testing.assert_array_equal(collector.taken(lambda: 0.0).positions, block.positions)
     assert all(name.startswith("lockstep-draws") for name in threads)

@@ -1,6 +1,11 @@
 """Sessions of a run: what is called, what is read, and what a resume repeats."""
 
+from collections import OrderedDict
+from typing import Any, NamedTuple
+
+import jax
 import jax.numpy as jnp
+import jax.random as jr
 import numpy as np
 import pytest
 
@@ -66,6 +71,66 @@ def test_a_warm_up_that_goes_on_evaluates_nothing_at_its_start(tmp_path, monkeyp
         calls_of(BOXES["standard"](), 3, **options)
     # What is left of the warm-up, and a run that begins where it ends.
     assert calls_of(BOXES["standard"](), 3, **options) == (128 - 30) + (1 + 3)
+
+
+class Own(NamedTuple):
+    theta: Any
+
+
+@pytest.mark.parametrize("make", [lambda x: x, lambda x: {"a": x, "b": (x, [x])}, Own], ids=["array", "dict", "own"])
+def test_a_start_is_not_drawn_again_for_a_run_that_is_read(make, tmp_path):
+    calls = []
+
+    def initial(key):
+        calls.append(key)
+        return make(jr.normal(key, (2,)))
+
+    def log_density(position):
+        return -0.5 * sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(position))
+
+    kernel = ls.standard(log_density, WALK)
+    options = {"draws": 5, "chains": 2, "seed": 1, "directory": tmp_path}
+    first = ls.sample(kernel, initial, **options)
+    calls.clear()
+    again = ls.sample(kernel, initial, **options)
+    assert jax.tree.structure(again.positions) == jax.tree.structure(first.positions)
+    jax.tree.map(np.testing.assert_array_equal, again.positions, first.positions)
+    # What files cannot tell are classes of the user's own.
+    assert bool(calls) == (make is Own) and isinstance(again.positions, type(first.positions))
+
+
+@ls.part
+class Unsorted:
+    sigma: Any
+    mu: Any
+
+
+class Pair(NamedTuple):
+    """Has the name and the fields of one of the package."""
+
+    first: Any
+    second: Any
+
+
+@pytest.mark.parametrize("kind", [Unsorted, Pair, lambda *two: OrderedDict(zip(("b", "a"), two, strict=True))])
+def test_positions_of_own_classes_are_read_as_they_were(kind, tmp_path):
+    """A dict has its leaves in the order of its keys; other classes have them in their own."""
+    start = kind(jnp.zeros(()), 100 * jnp.ones(3))
+
+    def log_density(position):
+        narrow, wide = jax.tree.leaves(position)
+        return -0.5 * (narrow**2 + jnp.sum((wide - 100) ** 2))
+
+    kernel = ls.standard(log_density, WALK)
+    options = {"chains": 2, "seed": 1, "progress": False}
+    whole = ls.sample(kernel, start, draws=9, **options).positions
+    for draws in (5, 5, 9):
+        found = ls.sample(kernel, start, draws=draws, directory=tmp_path, **options).positions
+        assert type(found) is type(start) and jax.tree.structure(found) == jax.tree.structure(whole)
+        jax.tree.map(lambda one, other: np.testing.assert_array_equal(one, other[:, : one.shape[1]]), found, whole)
+    loaded = ls.load(tmp_path).positions
+    assert not isinstance(loaded, ls.Pair)
+    jax.tree.map(np.testing.assert_array_equal, jax.tree.leaves(loaded), jax.tree.leaves(whole))
 
 
 def log_density(theta):

@@ -62,11 +62,19 @@ def test_a_sweep_in_this_process_stops(number, after, tmp_path):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
-def test_a_second_sigterm_ends_compiled_code_that_does_not_come_back():
-    """The work is done in C for minutes, and Python handles no signal meanwhile."""
+@pytest.mark.parametrize("is_forked", [False, True])
+def test_a_second_sigterm_ends_compiled_code_that_does_not_come_back(is_forked):
+    """The work is done in C for minutes, and Python handles no signal meanwhile. Scopes before have had a signal."""
     program = (
-        "import hashlib, signal; signal.signal(signal.SIGTERM, signal.SIG_DFL)\n"
+        "import hashlib, os, signal, sys; signal.signal(signal.SIGTERM, signal.SIG_DFL)\n"
+        "from lockstep.chains import interrupt; interrupt.GRACE = 0.05\n"
         "from lockstep.chains.interrupt import Stop\n"
+        "for _ in range(3):\n"
+        "    with Stop(is_announced=False) as stop: signal.raise_signal(signal.SIGTERM)\n"
+        "    assert stop.is_wanted\n"
+        f"if {is_forked} and (child := os.fork()):\n"
+        "    signal.signal(signal.SIGTERM, lambda number, frame: os.kill(child, number))\n"
+        "    sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
         "with Stop(is_announced=False):\n"
         "    print('begun', flush=True); hashlib.pbkdf2_hmac('sha256', b'', b'', 2 * 10**9)\n"
     )
@@ -82,7 +90,29 @@ def test_a_second_sigterm_ends_compiled_code_that_does_not_come_back():
             child.kill()
 
 
-def test_what_watches_for_signals_is_gone_after_a_run():
+@pytest.mark.skipif(os.name != "posix", reason="processes of POSIX")
+def test_processes_that_a_function_forks_end_by_one_signal_and_tell_nobody():
+    """As those of a pool in a black box do, which it terminates."""
+    program = (
+        "import os, signal, time; signal.signal(signal.SIGTERM, signal.SIG_DFL)\n"
+        "from lockstep.chains import interrupt; interrupt.GRACE = 0.05\n"
+        "with interrupt.Stop(is_announced=False) as stop:\n"
+        "    children = []\n"
+        "    for _ in range(3):\n"
+        "        children.append(os.fork())\n"
+        "        if not children[-1]: time.sleep(60); os._exit(0)\n"
+        "    time.sleep(0.3)\n"
+        "    for child in children: os.kill(child, signal.SIGTERM)\n"
+        "    codes = [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]\n"
+        "    time.sleep(0.5)\n"
+        "    print(codes, stop.is_wanted)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=50)
+    assert (done.returncode, done.stdout) == (0, "[-15, -15, -15] False\n")
+
+
+def test_one_thread_watches_for_signals_of_all_runs():
+    ls.sample(make(1.0), np.zeros(2), **SETTINGS)
     threads, files = threading.active_count(), len(os.listdir("/proc/self/fd")) if os.path.exists("/proc") else 0
     for _ in range(3):
         ls.sample(make(1.0), np.zeros(2), **SETTINGS)

@@ -17,8 +17,8 @@ from lockstep.ratios.posterior import Posterior
 from lockstep.ratios.randomized import Randomized
 from lockstep.ratios.screened import Screened
 
-# Fitting replaces parts inside of others wherever they stand, and whether NumPy arrays will do is each part's own.
-OF_EACH = "computes_on_numpy fit is_fitted reparametrized"
+# Fitting replaces parts inside of others wherever they stand, and how a part computes on the host is its own.
+OF_EACH = "computes_on_numpy hosted fit is_fitted reparametrized"
 # An evaluation inside is not told where it may stop: the value that decides is another one here.
 NO_LIMIT = "can_stop least"
 # Noise of another form than that of the inner part has its own programs.

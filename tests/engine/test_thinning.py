@@ -8,7 +8,7 @@ import pytest
 
 import lockstep as ls
 from lockstep.core.kernel import Info
-from lockstep.coupling.common_noise import ShadowedInfo
+from lockstep.coupling.infos import ShadowedInfo
 from lockstep.engine.block import Output
 from lockstep.engine.thinning import Thinning
 

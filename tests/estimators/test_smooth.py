@@ -14,6 +14,7 @@ from lockstep.core.warnings import LockstepWarning
 from lockstep.engine.hosted import hosted
 from lockstep.estimators.delta import by_derivatives
 from lockstep.estimators.differences import by_differences
+from lockstep.host.boxes import called_back
 
 M, OBSERVED = 40, 0.3
 HERE, THERE = np.array([0.1]), np.array([0.7])
@@ -195,6 +196,23 @@ def test_a_function_that_is_not_smooth_is_told(spoil):
     with pytest.warns(LockstepWarning, match=r"combine of smooth.*steps are halved.*jax\.numpy"):
         delta(lambda average, position, candidate: spoil(average))(samples, HERE, THERE)
     delta(lambda average, position, candidate: np.log(average))(samples, HERE, THERE)
+
+
+def test_a_function_that_is_not_smooth_is_told_from_compiled_code():
+    samples = 1.0 + np.random.default_rng(2).normal(size=40) / 4
+    samples += 1.0004 - samples.mean()  # the kink is at the first of two averages
+
+    def values(combine):
+        estimator = ls.estimators.smooth(ls.blackbox(lambda rng, a, b: 0.0), ls.blackbox(combine), 40)
+        with double_precision():
+            both = jax.jit(jax.vmap(lambda each: called_back(estimator).delta(each, HERE, THERE).value))
+            return np.asarray(both(jnp.asarray([samples, 1.1 * samples])))
+
+    with pytest.warns(LockstepWarning, match=r"combine of smooth.*steps are halved.*jax\.numpy"):
+        found = values(lambda average, position, candidate: abs(average - 1.0004))
+    np.testing.assert_allclose(found, [0.0, 0.10004], atol=1e-14)
+    found = values(lambda average, position, candidate: np.log(average))
+    np.testing.assert_allclose(found, np.log([samples.mean(), (1.1 * samples).mean()]), rtol=1e-14)
 
 
 def test_a_nan_is_no_variance_of_zero():

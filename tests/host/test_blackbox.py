@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 import lockstep as ls
-from lockstep.chains.starts import initial_states
 from lockstep.core.precision import canonical, double_precision
 from lockstep.engine import interpreted, pace
 from lockstep.engine.block import Block
@@ -25,6 +24,7 @@ from lockstep.engine.thinning import Thinning
 from lockstep.host.generator import RandomKey
 from lockstep.host.scope import quiet
 from lockstep.separation.predict import replicates_of
+from lockstep.starts.states import initial_states
 
 WALK = ls.RandomWalk(0.8)
 DATA = np.array([0.3, 1.2, -0.4, 0.8, 1.7])

@@ -13,12 +13,12 @@ from covering import chosen, in_turn
 from keys import Uses, recorded
 
 import lockstep as ls
-from lockstep.chains.fit import fitted
-from lockstep.chains.starts import initial_states
 from lockstep.core.declared import Part
 from lockstep.core.precision import canonical, double_precision
 from lockstep.engine import pace
 from lockstep.proposals.mixtures import StudentMixture
+from lockstep.starts.fit import fitted
+from lockstep.starts.states import initial_states
 
 E, WALK = ls.estimators, ls.RandomWalk(2.5)
 CENTER = np.zeros(2)

@@ -10,11 +10,11 @@ import pytest
 from covering import chosen
 
 import lockstep as ls
-from lockstep.chains.fit import fitted_parts
-from lockstep.chains.starts import initial_positions
 from lockstep.core.precision import double_precision
 from lockstep.lagged.pairs import _tasks
 from lockstep.lagged.start import law_after_fit, law_of_start
+from lockstep.starts.fit import fitted_parts
+from lockstep.starts.start import initial_positions
 
 OBSERVED = 0.9  # with variance 1, and N(0, 1) before: N(0.45, 1/2) after
 MEAN, SQUARE = OBSERVED / 2, OBSERVED**2 / 4 + 1 / 2

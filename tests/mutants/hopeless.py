@@ -6,11 +6,11 @@ LATE = "state_space/test_hopeless.py::test_a_filter_stops_neither_too_early_nor_
 TOLD = "state_space/test_hopeless.py::test_a_bound_that_is_exceeded_is_told"
 BOXES = "state_space/test_hopeless.py::test_black_boxes_are_called_less_often"
 ALONE = "state_space/test_hopeless.py::test_what_is_compiled_by_itself_does_not_take_the_first_limit_for_all"
-ANSWERS = "chains/test_lines.py::test_answers_belong_to_their_jobs"
-ERRORS = "chains/test_lines.py::test_an_error_arrives_and_the_line_lives_on"
-FREE = "chains/test_lines.py::test_workers_are_free_when_lines_are_closed"
-ONCE = "chains/test_lines.py::test_the_model_is_handed_to_each_worker_once"
-LOST = "chains/test_lines.py::test_what_a_lost_worker_was_asked_for_is_told_and_others_take_its_place"
+ANSWERS = "workers/test_lines.py::test_answers_belong_to_their_jobs"
+ERRORS = "workers/test_lines.py::test_an_error_arrives_and_the_line_lives_on"
+FREE = "workers/test_lines.py::test_workers_are_free_when_lines_are_closed"
+ONCE = "workers/test_lines.py::test_the_model_is_handed_to_each_worker_once"
+LOST = "workers/test_lines.py::test_what_a_lost_worker_was_asked_for_is_told_and_others_take_its_place"
 
 FAULTS = {
     ("state_space/stopping.py", LATE): [
@@ -47,40 +47,40 @@ FAULTS = {
     ("engine/early.py", BOXES): [
         ("return can_stop or any", "return any"),
     ],
-    ("engine/hosted.py", ALONE): [
+    ("host/compiled.py", ALONE): [
         ("    with stopping_below(NO_LIMIT):  # which", "    if True:  # which"),
     ],
-    ("chains/ahead.py", "chains/test_ahead.py::test_a_worker_waits_for_an_update_that_is_nearly_there"): [
+    ("workers/engine.py", "workers/test_ahead.py::test_a_worker_waits_for_an_update_that_is_nearly_there"): [
         ("typical - (1 - probability) * typical < seconds", "typical - probability * typical < seconds"),
         ("return asked.made.done() or", "return"),
         (" < seconds < LATE * typical", " < seconds"),
     ],
-    ("chains/ahead.py", "chains/test_ahead.py::test_nobody_waits_for_an_update_that_is_late"): [
+    ("workers/engine.py", "workers/test_ahead.py::test_nobody_waits_for_an_update_that_is_late"): [
         ("for guess in held if waiting else ():", "for guess in ():"),
     ],
-    ("chains/lines.py", ANSWERS): [
+    ("workers/lines.py", ANSWERS): [
         ("self.idle.pop(), self.waiting.popleft()", "self.idle.pop(), self.waiting.pop()[:1] + self.waiting[0][1:]"),
     ],
-    ("chains/lines.py", ERRORS): [
+    ("workers/lines.py", ERRORS): [
         (
             "            except Exception as error:\n                answer =",
             "            except KeyError as error:\n                answer =",
         ),
         ("if answer.startswith(DONE):", "if True:"),
     ],
-    ("chains/lines.py", FREE): [
+    ("workers/lines.py", FREE): [
         ("                _say(line, END)\n\n", "                pass\n\n"),
     ],
-    ("chains/lines.py", ONCE): [
+    ("workers/lines.py", ONCE): [
         (
             "self.executor is not self.pool.executor or not self.lines:\n                self._open()",
             "True:\n                self._open()",
         ),
     ],
-    ("chains/lines.py", "chains/test_lines.py::test_jobs_that_wait_for_workers_which_never_come_are_told"): [
+    ("workers/lines.py", "workers/test_lines.py::test_jobs_that_wait_for_workers_which_never_come_are_told"): [
         ("            if line in self.lines:\n", "            if False:\n"),
     ],
-    ("chains/lines.py", LOST): [
+    ("workers/lines.py", LOST): [
         ("            answer.set_exception(error)", "            pass"),
         ("if self.executor is not self.pool.executor or not self.lines:", "if self.executor is None:"),
     ],

@@ -1,6 +1,6 @@
 """What newcomers met, taken back one by one: the test of each fails without its mend."""
 
-BEGIN = "chains/test_begin.py::"
+BEGIN = "starts/test_begin.py::"
 FOUND = "results/test_findings.py::"
 MODE = "subsampling/test_mode.py::"
 NETWORKS = "models/test_mixing.py::"
@@ -10,14 +10,14 @@ POINTS = "kernels/test_simulators_that_say_how_they_draw.py::"
 
 FAULTS = {
     # All chains stay where they were put.
-    ("chains/fit.py", BEGIN + "test_chains_begin_more_widely_than_the_posterior"): [
-        ("    starts = Starts(start.draw(start_keys(key, chains)))\n", "    return initial, None\n"),
+    ("starts/fit.py", BEGIN + "test_chains_begin_more_widely_than_the_posterior"): [
+        ("    starts = Starts(start.draw(start_keys(key, range(chains))))\n", "    return initial, None\n"),
     ],
     (
-        "chains/fit.py",
+        "starts/start.py",
         BEGIN + "test_chains_of_named_parameters_begin_around_the_mode_unless_the_user_says_where",
     ): [
-        ("is_own = not is_left_out and (", "is_own = ("),
+        ("return not self.is_left_out", "return True"),
     ],
     # Small numbers are stored as 0.0.
     ("results/table.py", FOUND + "test_small_numbers_survive"): [
@@ -57,7 +57,21 @@ FAULTS = {
         "chains/interrupt.py",
         "chains/test_stopping.py::test_a_second_sigterm_ends_compiled_code_that_does_not_come_back",
     ): [
-        ("            if seen > 1:", "            if seen > 2:"),
+        ("                if seen > 1:", "                if seen > 2:"),
+        ("                    seen, scope = 0, number\n", "                    scope = number\n"),
+        ("last_resort(os.getpid())", "last_resort(0)"),
+    ],
+    (
+        "chains/interrupt.py",
+        "chains/test_stopping.py::test_processes_that_a_function_forks_end_by_one_signal_and_tell_nobody",
+    ): [
+        ("        OPEN.pop().leave()\n", "        OPEN.pop()\n"),
+        ("            OPEN.append(self)\n", "            pass\n"),
+    ],
+    ("storage/structure.py", "chains/test_sessions.py::test_positions_of_own_classes_are_read_as_they_were"): [
+        ('return dict(found) if rest.get("type") == "dict" else found', "return dict(found)"),
+        ('KNOWN.get(name) if rest.get("type") != "own" else None', "KNOWN.get(name)"),
+        ('return node.get("type") == "lockstep" and all', 'return node["named"] in KNOWN and all'),
     ],
     ("chains/interrupt.py", "chains/test_stopping.py::test_a_sweep_in_this_process_stops"): [
         ("        self.is_signalled = True\n", "        self.is_signalled = number == signal.SIGINT\n"),
@@ -89,7 +103,7 @@ FAULTS = {
         ('remedy = "" if is_ragged else ', 'remedy = "" if True else '),
     ],
     # Rows of starts are silently one position.
-    ("chains/starts.py", BEGIN + "test_an_array_with_a_row_for_each_chain_is_one_position_and_that_is_said"): [
+    ("starts/start.py", BEGIN + "test_an_array_with_a_row_for_each_chain_is_one_position_and_that_is_said"): [
         ("    if given and all(", "    if not given and all("),
     ],
     # The search for a mode ends where it began, and the tails of its approximation are too light.
@@ -100,7 +114,7 @@ FAULTS = {
         ('NAMES = ("normal", "student", "crank_nicolson")', 'NAMES = ("normal", "crank_nicolson")'),
     ],
     ("kernels/subsampled.py", MODE + "test_a_posterior_that_is_far_from_normal_is_told_in_plain_words"): [
-        ("if not diagnosis.is_normal_enough or (self.proposal is None and is_short(proposal)):", "if False:"),
+        ("if not diagnosis.is_normal_enough or (self.proposal is None and proposal.is_short):", "if False:"),
     ],
     # A set-up goes over the data again and again.
     ("subsampling/mode.py", MODE + "test_a_large_sample_takes_few_passes"): [
@@ -133,7 +147,7 @@ FAULTS = {
     ("parameters/parameters.py", POSTERIOR + "test_what_is_no_parameter_is_named"): [
         ("            if is_prior(given):", "            if False:"),
     ],
-    ("chains/placing.py", POSTERIOR + "test_a_start_that_is_wanted_is_all_that_is_told"): [
+    ("starts/placing.py", POSTERIOR + "test_a_start_that_is_wanted_is_all_that_is_told"): [
         ("    kernel.shown.require_law()\n", ""),
     ],
     # Toggles of a draw grow with the pairs of nodes, whatever the mixing.

@@ -6,7 +6,7 @@ REFUSED = f"{CHANGED}::test_a_changed_model_is_refused_and_the_same_one_goes_on"
 DURABLE = "storage/test_durable.py"
 FLIPS = "storage/test_flips.py"
 STOPPING = "chains/test_stopping.py"
-WORKERS = "chains/test_workers.py"
+WORKERS = "workers/test_workers.py"
 ARGUMENTS = "sampling/test_arguments.py"
 
 FAULTS = {
@@ -44,8 +44,8 @@ FAULTS = {
     ("host/generator.py", f"{HOST}::test_a_kernel_inside_a_function_leaves_its_generator_alone"): [
         ("    outer, _LEVEL.current = _LEVEL.current, None\n", "    outer = _LEVEL.current\n"),
     ],
-    ("engine/hosted.py", f"{HOST}::test_a_simulator_may_fill_one_array_again_and_again"): [
-        ("return checked.copy() if type(checked) is ARRAY", "return checked if type(checked) is ARRAY"),
+    ("host/functions.py", f"{HOST}::test_a_simulator_may_fill_one_array_again_and_again"): [
+        ("return checked.copy() if type(checked) is np.ndarray", "return checked if type(checked) is np.ndarray"),
     ],
     ("coupling/names.py", "results/test_names.py::test_names_that_would_lose_a_component_are_refused"): [
         ("        if name in names:\n", "        if False:\n"),
@@ -72,7 +72,7 @@ FAULTS = {
     ("engine/pace.py", f"{STOPPING}::test_compiled_blocks_begin_with_one_step"): [
         ("FIRST_STEPS = 1", "FIRST_STEPS = 64"),
     ],
-    ("chains/workers.py", f"{WORKERS}::test_workers_end_when_their_parent_was_killed"): [
+    ("workers/process.py", f"{WORKERS}::test_workers_end_when_their_parent_was_killed"): [
         ("    os._exit(1)", "    pass"),
     ],
     ("storage/locks.py", f"{WORKERS}::test_a_forked_child_does_not_keep_the_lock"): [
@@ -87,7 +87,7 @@ FAULTS = {
     ("core/said.py", "core/test_said.py"): [
         ("        return len(text)", "        return self.stream.write(text)"),
     ],
-    ("chains/raised.py", f"{WORKERS}::test_errors_arrive_as_they_were_raised"): [
+    ("workers/raised.py", f"{WORKERS}::test_errors_arrive_as_they_were_raised"): [
         ("    error = kind.__new__(kind, *arguments)", "    error = kind(*arguments)"),
     ],
     ("chains/executors.py", f"{WORKERS}::test_what_waits_is_cancelled_after_an_error"): [

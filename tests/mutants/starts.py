@@ -55,20 +55,21 @@ FAULTS = {
     ("host/call.py", PRIOR): [
         ("given[0] is arguments[0] and", "given is arguments and"),
     ],
-    ("chains/placing.py", PLACED): [
-        ("return legs_placed(self.shown, self.draw(key))", "return self.draw(key)"),
-        ("else Starts(_each_placed(shown, initial.positions))", "else initial"),
-        ("        return legs_placed(shown, initial)\n", "        return initial\n"),
+    ("starts/start.py", PLACED): [
+        ("return of_each(self.shown.unconstrained, self.draw(key))", "return self.draw(key)"),
+        ("return Starts(jax.tree.map(lambda *leaves: jnp.stack(leaves), *chains))", "return self"),
+        ("return of_each(shown.unconstrained, self.position)", "return self.position"),
+        ("return Placing(shown, self.function, is_left_out)", "return self.function"),
+        ("one_of(self.positions, i)", "one_of(self.positions, 0)"),
+    ],
+    ("coupling/pair.py", PLACED): [
         (
-            "Pair(*(shown.unconstrained(leg) for leg in values))",
-            "Pair(*(shown.unconstrained(values.first) for _ in values))",
+            "found = tuple(map(change, legs(positions)))",
+            "found = tuple(change(legs(positions)[0]) for _ in legs(positions))",
         ),
-        (
-            '    return Placing(shown, Function(initial, "initial"), is_left_out)\n',
-            '    return Function(initial, "initial")\n',
-        ),
-        ("isinstance(initial, (Placing, Walked))", "isinstance(initial, Placing)"),
-        ("jax.tree.map(lambda leaf: leaf[i], values)", "jax.tree.map(lambda leaf: leaf[0], values)"),
+    ],
+    ("starts/placing.py", PLACED): [
+        ("return initial if start.is_walked else start", "return start"),
         ("        initial = law_of(kernel)\n", "        return law_of(kernel)\n"),
     ],
 }

@@ -8,7 +8,7 @@ LOOPS = "core/test_small_loops.py"
 COLLECTOR = "core/test_collector.py::test_new_objects_are_looked_at_and_the_collector_is_left_as_it_was_found"
 OPEN = "core/test_collector.py::test_the_collector_waits_for_the_last_of_several_scopes"
 RECORDS = "host/test_blackbox.py::test_records_of_updates_do_not_make_the_collector_look_through_all_objects"
-BEHIND = "chains/test_ahead.py::test_updates_behind_a_block_are_made_before_it_ends_but_none_behind_the_run"
+BEHIND = "workers/test_ahead.py::test_updates_behind_a_block_are_made_before_it_ends_but_none_behind_the_run"
 UNIFORM = "core/test_random.py::test_uniform_numbers_are_those_of_jax"
 LAID = "engine/test_layout.py::test_arrays_come_back_as_they_were"
 DRAWN = "engine/test_layout.py::test_draws_are_the_same_with_the_chains_first"
@@ -79,7 +79,7 @@ FAULTS = {
         ("_SCOPES.count -= 1", "pass"),
     ],
     ("engine/interpreted.py", RECORDS): [("PIECE = CELL", "PIECE = 10**6")],
-    ("chains/ahead.py", BEHIND): [
+    ("workers/engine.py", BEHIND): [
         ("min(block.steps + width, cells", "min(block.steps, cells"),
         (", max(self.end - block.start, block.steps))", ")"),
         ("self.begun[chain] = path.guesses", "pass"),

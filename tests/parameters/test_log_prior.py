@@ -11,13 +11,14 @@ import pytest
 from scipy import stats
 
 import lockstep as ls
-from lockstep.chains.placing import Walked, placed
 from lockstep.core.precision import canonical, double_precision
 from lockstep.estimators.samples import pooled
 from lockstep.estimators.within import Within, WithinEvaluation
 from lockstep.parameters.numpyro_priors import of_numpyro
 from lockstep.parameters.wrapping import AtValues, PriorOfPosition
 from lockstep.ratios.posterior import Posterior
+from lockstep.starts.placing import placed
+from lockstep.starts.start import Walked
 
 PRIORS = {"a": stats.norm(1.0, 2.0), "b": stats.gamma(2.5), "c": stats.uniform(-1.0, 4.0)}
 

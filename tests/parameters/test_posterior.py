@@ -16,7 +16,7 @@ from scipy import stats
 
 import lockstep as ls
 from lockstep.core.shown import Placement
-from lockstep.parameters.wrapping import kernel_of_posterior
+from lockstep.parameters.wrapping import around as with_prior
 from lockstep.ratios.posterior import Posterior
 
 
@@ -37,7 +37,7 @@ def around(case, log_prior, stated):
     """A case with a prior around its ratios, and the target that is stated of it."""
     return dataclasses.replace(
         case,
-        make=lambda proposal: kernel_of_posterior(Table(log_prior), case.make(proposal)),
+        make=lambda proposal: with_prior(case.make(proposal), Table(log_prior)),
         log_target=np.asarray(case.log_target)[ORDER] + stated,
     )
 
@@ -62,9 +62,7 @@ def test_a_wrong_prior_or_jacobian_is_rejected(name, wrong):
 
 def test_states_outside_the_prior_are_never_entered():
     log_prior = np.where(STATES == 3, -np.inf, LOG_PRIOR)
-    kernel = kernel_of_posterior(
-        Table(log_prior), ls.standard(lambda state: jnp.asarray(LOG_PI)[state], PROPOSALS["hastings"])
-    )
+    kernel = with_prior(ls.standard(lambda state: jnp.asarray(LOG_PI)[state], PROPOSALS["hastings"]), Table(log_prior))
     matrix = ls.check.transition_matrix(kernel, STATES)
     assert np.all(matrix[[0, 1, 2, 4], 3] == 0)
 

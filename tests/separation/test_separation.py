@@ -13,7 +13,7 @@ from pairs import INDEPENDENT, WALK, log_density, naive, penalty
 from scipy import stats
 
 import lockstep as ls
-from lockstep.coupling.common_noise import ShadowedInfo
+from lockstep.coupling.infos import ShadowedInfo
 from lockstep.separation import first_passage, summary
 from lockstep.separation.summary import who
 from lockstep.separation.times import geometric_p_value, mean_waiting_time, unequal_spells

@@ -11,9 +11,9 @@ import pytest
 from scipy import stats
 
 import lockstep as ls
-from lockstep.chains import fit
 from lockstep.chains.prepare import make_task
 from lockstep.core.precision import double_precision
+from lockstep.starts import fit
 from lockstep.storage.directory import FITTED
 from lockstep.storage.errors import MismatchError, StorageError
 

@@ -12,12 +12,13 @@ from lockstep.advice.advice import Advice, Option, rule_of
 from lockstep.advice.budget import Budget
 from lockstep.advice.carried import advise_carried
 from lockstep.advice.findings import findings_of, problems_of
-from lockstep.advice.particles import advise_particles, is_filtering
+from lockstep.advice.particles import ParticleAdvice, advise_particles, filtered_by
 from lockstep.advice.pilot import Look, Pilot, TooLittleError, updates_per_effective_draw
 from lockstep.core.adopt import adopted
 from lockstep.core.arguments import MOST_SEED, positive, whole
 from lockstep.core.estimator import Estimator
 from lockstep.core.evaluation import Evaluation
+from lockstep.core.kernel import Kernel
 from lockstep.core.progress import Progress
 from lockstep.core.proposal import Proposal
 from lockstep.core.rule import Rule
@@ -25,7 +26,6 @@ from lockstep.core.warnings import warn
 from lockstep.estimators.samples import as_estimator, with_count
 from lockstep.host.boxes import boxes
 from lockstep.separation.rates import ALL_RULES, sides_of
-from lockstep.state_space.particle_gibbs import ParticleGibbs
 
 FEWEST = 4  # samples from which cumulants can be estimated
 MOST_LOOKS = 7
@@ -98,21 +98,15 @@ def advise(
     'penalty'
     >>> run = advice.sample(chains=4)
     """
-    if is_filtering(estimator):
-        return advise_particles(estimator, proposal if initial is None else initial, seed, progress)
-    if isinstance(estimator, ParticleGibbs):
-        raise TypeError(
-            "ls.particle_gibbs estimates no likelihood, so that there is no noise to judge; look at how often the "
-            "beginnings of run.paths change, and take more particles if they hardly do"
-        )
+    if isinstance(estimator, Kernel):
+        return _of_kernel(estimator, proposal if initial is None else initial, seed, progress)
     if isinstance(estimator, Evaluation):
         proposal = adopted(proposal, Proposal, "proposal", "a proposal such as ls.RandomWalk(scale)")
         budget = Budget(calls, seconds, whole(updates, "updates", 1), bool(boxes(estimator)))
         return advise_carried(estimator, proposal, initial, whole(seed, "seed", 0, MOST_SEED), progress, budget)
-    is_known = isinstance(estimator, Estimator) and estimator.shown is not None and estimator.shown.draw is not None
-    if initial is None and not is_known:
-        raise TypeError("initial is missing: ls.advise(estimator, proposal, initial)")
     estimator = as_estimator(estimator, "estimator")
+    if initial is None and (estimator.shown is None or estimator.shown.draw is None):
+        raise TypeError("initial is missing: ls.advise(estimator, proposal, initial)")
     proposal = adopted(proposal, Proposal, "proposal", "a proposal such as ls.RandomWalk(scale)")
     if not isinstance(rules, (tuple, list)):
         raise TypeError(f"rules is {rules!r}; it must be a list of rules of your own")
@@ -157,6 +151,16 @@ def advise(
         choice,
     )
     return advice if options else _without_rule(advice)
+
+
+def _of_kernel(kernel: Kernel, initial: Any, seed: int, progress: bool | None) -> ParticleAdvice:
+    """Advice on the particles of a kernel that estimates a likelihood by them."""
+    if kernel.simple is None or (estimate := filtered_by(kernel.simple)) is None:
+        raise TypeError(
+            f"{kernel.name} estimates no likelihood by particles, so that there is no noise to judge: give a kernel of "
+            f"ls.particle_marginal, or the estimator of one such as ls.naive. Where chains stick: {kernel.when_stuck}"
+        )
+    return advise_particles(kernel.simple, estimate, initial, seed, progress)
 
 
 def _options(pilot: Pilot, first: Look, wanted: float, updates: int, shown: Progress) -> list[Option]:

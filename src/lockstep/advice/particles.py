@@ -10,12 +10,12 @@ import jax
 import numpy as np
 from scipy.special import ndtr
 
-from lockstep.chains.starts import Starts
 from lockstep.core.arguments import MOST_SEED, whole
-from lockstep.core.kernel import Kernel
+from lockstep.core.kernel import Simple
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.results.run import Run
 from lockstep.sampling.sample import sample
+from lockstep.starts.start import Starts
 from lockstep.state_space.estimate import ParticleEstimate
 from lockstep.state_space.noisiness import MOST, deviation, estimates
 
@@ -90,12 +90,15 @@ class ParticleAdvice:
         return "\n".join([*lines, *(f"  - {sentence}" for sentence in self.findings)])
 
 
-def is_filtering(kernel: Kernel) -> bool:
-    """Whether a kernel estimates a likelihood by particles."""
-    return isinstance(kernel, MetropolisHastings) and isinstance(kernel.ratio.evaluation, ParticleEstimate)
+def filtered_by(kernel: Simple) -> ParticleEstimate | None:
+    """How a kernel estimates a likelihood by particles, if it does."""
+    evaluation = kernel.ratio.evaluation
+    return evaluation if isinstance(evaluation, ParticleEstimate) else None
 
 
-def advise_particles(kernel: MetropolisHastings, initial: Any, seed: int, progress: bool | None) -> ParticleAdvice:
+def advise_particles(
+    kernel: Simple, estimate: ParticleEstimate, initial: Any, seed: int, progress: bool | None
+) -> ParticleAdvice:
     """A pilot run, the noise of estimates at its draws, the time of a particle, and the number that is best.
 
     The noise of a log ratio with variance s² leaves 2 Φ(-s/2) of the acceptance of a chain without noise (s² = 2σ² for
@@ -109,8 +112,8 @@ def advise_particles(kernel: MetropolisHastings, initial: Any, seed: int, progre
     )
     chosen = np.linspace(pilot.draws // 4, pilot.draws - 1, PLACES // pilot.chains + 1).astype(int)
     places = jax.tree.map(lambda leaf: np.asarray(leaf)[:, chosen].reshape(-1, *leaf.shape[2:]), pilot.positions)
-    estimate, with_evaluation = kernel.ratio.evaluation, kernel.ratio.with_evaluation
-    assert isinstance(estimate, ParticleEstimate) and with_evaluation is not None  # it is filtering
+    with_evaluation = kernel.ratio.with_evaluation
+    assert with_evaluation is not None  # it carries one
     now = estimate.filter.particles
     plain = estimate.with_particles(now, False)
     spread = deviation(estimates(plain, places, REPLICATES, seed))

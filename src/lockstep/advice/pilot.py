@@ -12,8 +12,8 @@ from lockstep.advice.budget import Budget
 from lockstep.core.estimator import Estimator
 from lockstep.core.proposal import Proposal
 from lockstep.core.rule import Rule
-from lockstep.coupling.common_noise import Pair
 from lockstep.coupling.names import named_arrays
+from lockstep.coupling.pair import legs
 from lockstep.estimators.samples import with_count
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.ratios import Estimated
@@ -76,7 +76,7 @@ class Pilot:
         if budget.is_timed and not budget.seconds_per_call:
             budget.seconds_per_call = self.seconds_per_update
         self.replicates, pairs = self._size()
-        positions = self.run.walked.second if isinstance(self.run.walked, Pair) else self.run.walked
+        *_, positions = legs(self.run.walked)
         self.places, self.chains = places_of(positions, min(pairs, self.run.chains * self.run.draws))
         self.pairs = len(jax.tree.leaves(self.places)[0])
         self.looks: dict[int, Look] = {}
@@ -150,8 +150,8 @@ class Pilot:
     def _seen_in_run(self, at_start: Replicates) -> Seen:
         """The log ratios at the pairs, and those of the run if it is one of this estimator."""
         kernel = self.run.kernel
-        is_own = isinstance(kernel, MetropolisHastings) and kernel.ratio.estimator is self.estimator
-        rule = kernel.ratio.rule if is_own else None
+        ratio = None if kernel is None or kernel.simple is None else kernel.simple.ratio
+        rule = None if ratio is None or ratio.estimator is not self.estimator else ratio.rule
         if rule is None:
             return seen_by(self.rule, at_start, self.chains, None)
         return seen_by(rule, at_start, self.chains, self.run.info.log_ratio)

@@ -1,1 +1,1 @@
-"""Chains on their way: starts, adaptation, groups, executors, interruptions."""
+"""Chains on their way: tasks, sessions, adaptation, groups, interruptions."""

@@ -15,20 +15,21 @@ from lockstep.chains.drive import drive
 from lockstep.chains.interrupt import Interrupted, Stop
 from lockstep.chains.keepers import Collector, Keeper, Keepers
 from lockstep.chains.learners import numbers, replaced, require_adaptable, shaped, with_numbers
-from lockstep.chains.starts import Starts, initial_positions, initial_states, like_initial_states
 from lockstep.chains.task import Task
 from lockstep.chains.windows import lesson, windows_of
 from lockstep.core import random
 from lockstep.core.precision import canonical
 from lockstep.core.progress import Progress
 from lockstep.core.types import Key
-from lockstep.coupling.common_noise import Pair
+from lockstep.coupling.pair import Pair
 from lockstep.engine.block import CELL
 from lockstep.engine.choice import engine_of
 from lockstep.engine.pace import Pace
 from lockstep.engine.reject import rejecting
 from lockstep.engine.thinning import Thinning
 from lockstep.engine.totals import Totals
+from lockstep.starts.start import Starts, initial_positions
+from lockstep.starts.states import initial_states, like_initial_states
 from lockstep.storage.directory import NAME, WARMUP, open_run, read_record, require_empty, write_changes
 from lockstep.storage.errors import MismatchError
 from lockstep.storage.learnt import Learnt, damaged, filled, forget_draws, read_learnt, write_learnt
@@ -115,7 +116,7 @@ def _learn(task: Task, store: Store | None, shown: Progress, stop: Stop) -> Task
             point = drive(moved, keys, point, piece, Keepers(*keepers), shown, stop, began, pace, cells, failures)
         if point.step < piece.draws:
             raise _stopped(task, point)
-        output = collector.taken(state.position)
+        output = collector.taken(lambda: state.position)
         assert output is not None
         seen, log_step = lesson(output, windows, number, log_step)
         kernel = replaced(kernel, seen, np.exp(log_step))

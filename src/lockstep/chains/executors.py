@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import cloudpickle
@@ -13,11 +14,11 @@ import cloudpickle
 from lockstep.chains.interrupt import Stop
 from lockstep.chains.jobs import pack, work
 from lockstep.chains.outcome import Outcome
-from lockstep.chains.pool import MOST_LOSSES, Workers, Workforce, is_lost, lost_too_often, workers
-from lockstep.chains.raised import unpacked
 from lockstep.chains.task import Task
 from lockstep.core.warnings import warn
 from lockstep.storage.errors import LockedError
+from lockstep.workers.pool import MOST_LOSSES, Workers, Workforce, is_lost, lost_too_often, workers
+from lockstep.workers.raised import unpacked
 
 PATIENCE = 30.0  # seconds for the lock of a worker that was thought lost
 SECONDS_BETWEEN_LOOKS = 0.5
@@ -30,7 +31,8 @@ def run_tasks(
 ) -> Iterator[tuple[int, Outcome]]:
     """Run tasks on an executor; yield the number and the outcome of each as it comes. Tasks may be stopped early."""
     running: dict[Future[bytes], int] = {}
-    with workers(executor) as pool, _abandoned_after_errors(pool, running, tasks):
+    stop_files = {task.stop_file for task in tasks if task.stop_file is not None}
+    with workers(executor) as pool, _abandoned_after_errors(pool, running, stop_files):
         jobs = [pack(task) for task in tasks]
         running |= {pool.submit(work, job): i for i, job in enumerate(jobs)}
         losses, locked_since, cluster = 0, dict[int, float](), Cluster(pool.executor)
@@ -39,7 +41,7 @@ def run_tasks(
             watch()
             cluster.look(bool(done))
             if stop.is_wanted:
-                pool.ask_to_stop(tasks)
+                pool.ask_to_stop(stop_files)
                 for future in [future for future in running if future.cancel()]:
                     del running[future]
                 done = {future for future in done if future in running}
@@ -71,16 +73,15 @@ def run_tasks(
 
 
 @contextmanager
-def _abandoned_after_errors(pool: Workers, running: dict[Future[bytes], int], tasks: Sequence[Task]) -> Iterator[None]:
+def _abandoned_after_errors(pool: Workers, running: dict[Future[bytes], int], stop_files: Set[Path]) -> Iterator[None]:
     """After an error, tasks that wait are cancelled; those that run are asked to stop, and given a moment to do so."""
     try:
         yield
     except BaseException as error:
         left = [future for future in running if not future.cancel()]
         if left and isinstance(error, Exception):
-            pool.ask_to_stop(tasks)
-            is_heard = pool.is_own or any(task.stop_file is not None for task in tasks)
-            wait(left, timeout=SECONDS_TO_STOP if is_heard else 0.0)
+            pool.ask_to_stop(stop_files)
+            wait(left, timeout=SECONDS_TO_STOP if pool.is_own or stop_files else 0.0)
         raise
 
 

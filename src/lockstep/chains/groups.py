@@ -11,12 +11,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from lockstep.chains.ahead import require_workers
 from lockstep.chains.executors import run_tasks
 from lockstep.chains.interrupt import Stop
 from lockstep.chains.judge import record_end, recorded
 from lockstep.chains.outcome import Outcome
-from lockstep.chains.pool import Workforce
 from lockstep.chains.session import run_and_keep, run_chains
 from lockstep.chains.task import Task
 from lockstep.chains.until import STATISTIC_DIGITS, Criterion, Look, rounded_up
@@ -31,6 +29,8 @@ from lockstep.storage.errors import RunDirectoryError
 from lockstep.storage.segments import last_segment
 from lockstep.storage.status import GROUPED, read_parts, status
 from lockstep.storage.stops import Ended
+from lockstep.workers.engine import require_workers
+from lockstep.workers.pool import Workforce
 
 MOST_GROUPS = 64
 STOP = "stop"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, Self
@@ -15,6 +18,7 @@ from lockstep.core.said import say
 from lockstep.engine.totals import Totals
 
 GRACE = 1.0  # seconds in which the program may come back from compiled code
+FIRST_SCOPE = 128  # of the bytes that tell in which scope signals come: their own numbers are smaller
 
 
 class Interrupted(KeyboardInterrupt):
@@ -30,37 +34,50 @@ class LastResort:
     """Ends the program at the second SIGTERM if Python cannot: in compiled code that does not come back.
 
     Python runs what handles a signal between two steps of its own. The number of a signal is written to a pipe at once,
-    however, and a thread reads it there. Runs on disk lose nothing. Programs that use that pipe for themselves, such
-    as notebooks, keep it.
+    however, and a thread reads it there: one for the process, since pipes and threads are dear. Runs on disk lose
+    nothing. Programs that use that pipe for themselves, such as notebooks, keep it.
     """
 
     def __init__(self) -> None:
-        self.is_over = False
         self.reader, self.writer = os.pipe()
         os.set_blocking(self.writer, False)
-        before = signal.set_wakeup_fd(self.writer, warn_on_full_buffer=False)
-        self.is_ours = before == -1
-        if not self.is_ours:
-            signal.set_wakeup_fd(before)
-        self.thread = threading.Thread(target=self._watch, daemon=True)
-        self.thread.start()
+        self.scope, self.is_open = FIRST_SCOPE, False
+        threading.Thread(target=self._watch, name="lockstep-signals", daemon=True).start()
 
     def _watch(self) -> None:
-        seen = 0
-        while numbers := os.read(self.reader, 64):
-            seen += numbers.count(signal.SIGTERM)
-            if seen > 1:
-                time.sleep(GRACE)
-                if not self.is_over:
-                    os._exit(128 + signal.SIGTERM)
+        seen, scope = 0, self.scope
+        while True:
+            for number in os.read(self.reader, 64):
+                if number >= FIRST_SCOPE:
+                    seen, scope = 0, number
+                seen += number == signal.SIGTERM
+                if seen > 1:
+                    time.sleep(GRACE)
+                    if self.is_open and scope == self.scope:
+                        os._exit(128 + signal.SIGTERM)
 
-    def close(self) -> None:
-        self.is_over = True
-        if self.is_ours:
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """A scope in which it counts the signals that come."""
+        before = signal.set_wakeup_fd(self.writer, warn_on_full_buffer=False)
+        if before != -1:
+            signal.set_wakeup_fd(before)
+            yield
+            return
+        try:
+            self.scope = FIRST_SCOPE + (self.scope + 1 - FIRST_SCOPE) % (256 - FIRST_SCOPE)
+            os.write(self.writer, bytes([self.scope]))
+            self.is_open = True
+            yield
+        finally:
+            self.is_open = False
             signal.set_wakeup_fd(-1)
-        os.close(self.writer)
-        self.thread.join()
-        os.close(self.reader)
+
+
+@functools.cache
+def last_resort(process: int) -> LastResort:
+    """That of a process: one that was forked has none of its threads."""
+    return LastResort()
 
 
 class Stop:
@@ -75,7 +92,7 @@ class Stop:
         self.is_announced, self.file, self.outer = is_announced, file, outer
         self.is_signalled = False
         self.previous: dict[int, Any] = {}
-        self.last_resort: LastResort | None = None
+        self.stack = ExitStack()
 
     @property
     def is_wanted(self) -> bool:
@@ -89,7 +106,8 @@ class Stop:
                 if signal.getsignal(number) is default:
                     self.previous[number] = signal.signal(number, self._handle)
             if signal.SIGTERM in self.previous:
-                self.last_resort = LastResort()
+                self.stack.enter_context(last_resort(os.getpid()).watching())
+            OPEN.append(self)
         return self
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
@@ -102,10 +120,26 @@ class Stop:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self.last_resort is not None:
-            self.last_resort.close()
+        if self in OPEN:
+            OPEN.remove(self)
+            self.leave()
+
+    def leave(self) -> None:
+        """Leave signals to what handled them before."""
+        self.stack.close()
         for number, handler in self.previous.items():
             signal.signal(number, handler)
+
+
+def _leave_all() -> None:
+    """A process that a user's function forks ends by its first signal, and tells nobody of it."""
+    while OPEN:
+        OPEN.pop().leave()
+
+
+OPEN: list[Stop] = []  # those that have the signals of this process
+if os.name == "posix":
+    os.register_at_fork(after_in_child=_leave_all)
 
 
 def stopped(task: Task, totals: Totals, run: Any) -> Interrupted:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import cloudpickle
 
-from lockstep.chains.raised import packed
-from lockstep.chains.sent import received, sent
 from lockstep.chains.session import run_and_keep
 from lockstep.chains.task import Task
 from lockstep.core.precision import double_precision
+from lockstep.workers.raised import packed
+from lockstep.workers.sent import received, sent
 
 
 def pack(task: Task) -> tuple[bytes, bytes]:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Protocol
 
 import jax
 import numpy as np
 
-from lockstep.coupling.common_noise import Pair
+from lockstep.core.types import Position
+from lockstep.coupling.pair import Pair, both, legs
 from lockstep.engine.block import Output
 from lockstep.engine.totals import Totals
 from lockstep.storage.point import Point
 from lockstep.storage.segments import Segment, read_output
+from lockstep.storage.structure import is_whole
 
 SMALL = 1024  # draws of each chain for which there is room at first, where not all may come
 LARGE = 2**19  # bytes of a block that are copied in a thread: memory that is new takes longer to fill than to compute
@@ -59,6 +61,7 @@ class Collector:
         self.room = min(draws, SMALL) if is_open else draws
         self.output: Output | None = None
         self.totals = Totals()
+        self.is_known = False  # whether positions are in the structure of a state's: those of files may not be
         self._copying: Future[None] | None = None
 
     def add(self, output: Output) -> None:
@@ -108,6 +111,7 @@ class Collector:
         """Put the draws of segments in their place."""
         for segment in segments:
             if segment.draws:
+                self.is_known = is_whole(segment.trees["positions"])
                 self.add(read_output(segment))
 
     def reach(self, point: Point, is_last: bool) -> None:
@@ -124,14 +128,17 @@ class Collector:
         self._settle()
         return jax.tree.map(lambda leaf: leaf[:, :draws], self.output.positions)
 
-    def taken(self, like: object) -> Output | None:
-        """What was gathered, with positions in the structure of a state's."""
+    def taken(self, position: Callable[[], Position]) -> Output | None:
+        """What was gathered, with positions in the structure of a state's, which is asked for if it is not known."""
         if self.output is None or not self.filled:
             return None
         self._settle()
         positions, info = jax.tree.map(lambda leaf: leaf[:, : self.filled], self.output)
-        if isinstance(positions, Pair) and not isinstance(like, Pair):
-            like = Pair(like, like)  # coupled chains that began at one position
+        if self.is_known:
+            return Output(positions, info)
+        like = position()
+        if len(legs(positions)) > 1:
+            like = Pair(*both(like))  # coupled chains may have begun at one position
         return Output(jax.tree.unflatten(jax.tree.structure(like), jax.tree.leaves(positions)), info)
 
 

@@ -11,7 +11,8 @@ import numpy as np
 from lockstep.core.kernel import Kernel
 from lockstep.core.proposal import Proposal
 from lockstep.core.types import Position
-from lockstep.coupling.common_noise import Pair
+from lockstep.core.walk import parts, with_parts
+from lockstep.coupling.pair import legs
 from lockstep.kernels.compose import Cycle
 from lockstep.storage.learnt import filled
 
@@ -25,27 +26,26 @@ def require_adaptable(kernel: Kernel) -> None:
         )
 
 
-def _is_adaptable(node: object) -> bool:
-    """Whether a part of a kernel is a proposal that learns."""
-    return isinstance(node, Proposal) and node.adapted is not None
+def _is_adaptable(proposal: Proposal) -> bool:
+    """Whether a proposal learns."""
+    return proposal.adapted is not None
 
 
-def _proposals(kernel: Kernel) -> list[Any]:
+def _proposals(kernel: Kernel) -> list[Proposal]:
     """All proposals that learn."""
-    return [node for node in jax.tree.leaves(kernel, is_leaf=_is_adaptable) if _is_adaptable(node)]
+    return parts(kernel, Proposal, _is_adaptable)
 
 
 def replaced(kernel: Kernel, positions: Position, step: np.ndarray) -> Any:
     """The kernel with each adaptable proposal replaced; in a `Cycle` each by the step of its own kernel."""
-    if isinstance(kernel, Cycle) and np.ndim(step) == 1:
-        return Cycle([replaced(one, positions, own) for one, own in zip(kernel.kernels, step, strict=True)])
-    if isinstance(positions, Pair):
-        positions = positions.first
+    if kernel.in_turn and np.ndim(step) == 1:
+        return Cycle([replaced(one, positions, own) for one, own in zip(kernel.in_turn, step, strict=True)])
+    walked, *_ = legs(positions)
 
-    def replace(node: Any) -> Any:
-        return node.adapted(positions, float(np.mean(step))) if _is_adaptable(node) else node
+    def replace(proposal: Any) -> Any:
+        return proposal.adapted(walked, float(np.mean(step)))
 
-    return jax.tree.map(replace, kernel, is_leaf=_is_adaptable)
+    return with_parts(kernel, Proposal, _is_adaptable, replace)
 
 
 def shaped(kernel: Kernel, positions: Position) -> Any:
@@ -61,4 +61,4 @@ def numbers(kernel: Kernel) -> list[Any]:
 def with_numbers(kernel: Kernel, numbers: list[np.ndarray], directory: Path) -> Any:
     """The kernel with these leaves in its proposals that learn."""
     proposals = iter(filled(_proposals(kernel), numbers, directory))
-    return jax.tree.map(lambda node: next(proposals) if _is_adaptable(node) else node, kernel, is_leaf=_is_adaptable)
+    return with_parts(kernel, Proposal, _is_adaptable, lambda _: next(proposals))

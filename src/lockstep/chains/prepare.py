@@ -7,10 +7,6 @@ from os import PathLike
 from typing import Any
 
 from lockstep.chains.adapt import DEFAULT_WARMUP, adapted
-from lockstep.chains.ahead import require_ahead
-from lockstep.chains.fit import fitted_once
-from lockstep.chains.placing import placed
-from lockstep.chains.starts import initial_positions
 from lockstep.chains.task import Task
 from lockstep.chains.until import require_criterion
 from lockstep.core import random
@@ -22,7 +18,11 @@ from lockstep.core.trees import one_of
 from lockstep.engine.devices import require_devices
 from lockstep.host.callback import raised_here
 from lockstep.parameters.names import named, require_fit
+from lockstep.starts.fit import fitted_once
+from lockstep.starts.placing import placed
+from lockstep.starts.start import initial_positions
 from lockstep.storage.comparison import require_choice
+from lockstep.workers.engine import require_ahead
 
 MOST_STEPS = 2**38  # of a chain: cells of noise are numbered with 32 bits
 MOST_CHAINS = 2**24
@@ -64,11 +64,11 @@ def make_task(
     flag(progress, "progress", is_none_allowed=True)
     path = None if directory is None else path_of(directory, "directory")
     with double_precision(), raised_here():
-        key_start, _ = random.two_keys(random.seeded(seed))
         initial = placed(kernel, initial)
         kernel, initial, began = fitted_once(kernel, initial, chains, seed, path, changed, progress)
         shown = named(names, kernel)
         if shown is not None:
+            key_start, _ = random.two_keys(random.seeded(seed))
             require_fit(shown, one_of(initial_positions(initial, chains, key_start, 0, 1), 0))
         task = Task(
             *(kernel, initial, draws, chains, seed, warmup, thin, path),

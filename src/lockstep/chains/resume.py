@@ -5,12 +5,12 @@ from __future__ import annotations
 import jax.random as jr
 
 from lockstep.chains.repeat import require_repeatable
-from lockstep.chains.starts import states_at
 from lockstep.chains.task import Task
 from lockstep.core import random
 from lockstep.core.kernel import Kernel
 from lockstep.core.types import Key
 from lockstep.engine.choice import engine_of
+from lockstep.starts.states import states_at
 from lockstep.storage.directory import NAME, Record, accept, write_changes
 from lockstep.storage.point import Point, require_alike
 from lockstep.storage.segments import last_segment

@@ -6,14 +6,12 @@ import time
 from contextlib import ExitStack
 from typing import Any
 
-from lockstep.chains.ahead import engine_ahead
 from lockstep.chains.drive import drive
 from lockstep.chains.interrupt import Stop
 from lockstep.chains.judge import Judge, record_end, recorded
 from lockstep.chains.keepers import Collector, Keeper, Keepers
 from lockstep.chains.outcome import Outcome
 from lockstep.chains.resume import is_finished, resumed
-from lockstep.chains.starts import initial_positions, initial_states, like_initial_states
 from lockstep.chains.task import Task
 from lockstep.core import random
 from lockstep.core.precision import canonical, double_precision
@@ -23,10 +21,13 @@ from lockstep.engine.reject import rejecting
 from lockstep.engine.thinning import Thinning
 from lockstep.engine.totals import Totals
 from lockstep.host.callback import raised_here
+from lockstep.starts.start import initial_positions
+from lockstep.starts.states import initial_states, like_initial_states
 from lockstep.storage.directory import open_run
 from lockstep.storage.point import Point
 from lockstep.storage.segments import has_begun
 from lockstep.storage.writer import Writer
+from lockstep.workers.engine import engine_ahead
 
 
 def run_chains(
@@ -49,6 +50,10 @@ def run_chains(
         # state is read: nothing is evaluated at its start.
         begin = like_initial_states if has_begun(task.directory) else initial_states
         state = None if is_finished(task) else begin(kernel, *starts)
+
+        def position() -> Any:
+            return initial_positions(*starts) if state is None else state.position
+
         engine = stack.enter_context(engine_ahead(kernel, task.ahead, executor))
         kernel, failures = stack.enter_context(rejecting(kernel)) if task.on_error == "reject" else (kernel, None)
         point = Point(0, state, Thinning(task.thin), Totals())
@@ -69,7 +74,6 @@ def run_chains(
             keepers.append(writer)
         shown.begin(point.step * task.count)
         stop = stack.enter_context(Stop(shown.is_shown, task.stop_file, outer))
-        like = initial_positions(*starts) if state is None else state.position
         if point.step < task.steps:
             keys, state = engine.spread(kernel, keys, point.state, task.devices)
             point = point._replace(state=state)
@@ -79,13 +83,13 @@ def run_chains(
         except Exception as error:
             if collector is None or not is_collected:
                 raise
-            return Outcome(collector.taken(like), collector.totals, False, error)
+            return Outcome(collector.taken(position), collector.totals, False, error)
         if judge is not None and judge.ended is not None:
             ended = judge.ended
             record_end(task, ended)
         if collector is not None and ended is not None:
             collector.filled = min(collector.filled, ended.draws)
-        output = collector.taken(like) if collector is not None and is_collected else None
+        output = collector.taken(position) if collector is not None and is_collected else None
         is_complete = point.step >= task.steps or (judge is not None and judge.is_enough)
         return Outcome(output, point.totals, is_complete, until=ended if is_complete else None)
 

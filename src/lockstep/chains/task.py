@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from lockstep.chains.about import about
-from lockstep.chains.starts import Starts
 from lockstep.chains.until import Criterion
 from lockstep.core.precision import canonical
 from lockstep.engine.totals import Totals
@@ -80,8 +79,7 @@ class Task:
 
     def configuration(self) -> dict[str, Any]:
         """What the draws are a function of. More draws extend a run: their number does not belong to it."""
-        is_positions = not callable(self.initial) or isinstance(self.initial, Starts)
-        initial = canonical(self.initial, "initial") if is_positions else self.initial
+        initial = self.initial if callable(self.initial) else canonical(self.initial, "initial")
         found: dict[str, Any] = {
             "seed": self.seed,
             "chains": self.chains,

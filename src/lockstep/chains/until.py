@@ -17,8 +17,8 @@ import numpy as np
 
 from lockstep.core.arguments import positive
 from lockstep.core.types import Position
-from lockstep.coupling.common_noise import Pair
 from lockstep.coupling.names import entries
+from lockstep.coupling.pair import legs
 
 __all__ = ["Criterion", "error", "ess", "seconds"]
 
@@ -51,10 +51,27 @@ class Criterion(ABC):
 
     digits = STATISTIC_DIGITS
     first = FIRST
+    is_judged_anytime = False  # not only at its own numbers of draws, as a part of another criterion
 
     @abstractmethod
     def judge(self, look: Look) -> Verdict:
         """Whether these draws are enough."""
+
+    def at(self, look: Look) -> Verdict:
+        """Its verdict at a look that may lie between two of its own: there the last one holds."""
+        if self.is_judged_anytime:
+            return self.judge(look)
+        if look.draws < self.first:
+            return Verdict(False, f"{look.draws:,} draws are too few to judge {self!r}")
+        draws = rounded_down(look.draws, self.digits)
+        key = repr(self), draws
+        if key not in look.known:
+            look.known[key] = self.judge(look._replace(draws=draws, positions=first_draws(look.positions, draws)))
+        return look.known[key]
+
+    def within(self) -> str:
+        """How it is written as a part of ``&``."""
+        return repr(self)
 
     def __and__(self, other: Any) -> Criterion:
         return Both(self, require_criterion(other, "the right side of &"))
@@ -99,9 +116,8 @@ class Precision(Criterion):
         """How bad a value is: above 1 it does not suffice."""
 
     def judge(self, look: Look) -> Verdict:
-        legs = look.positions if isinstance(look.positions, Pair) else (look.positions,)
         worst, where = 0.0, ""
-        for name, entry in (pair for leg in legs for pair in entries(leg)):
+        for name, entry in (pair for leg in legs(look.positions) for pair in entries(leg)):
             values = np.asarray(entry, float)
             if not np.isfinite(values).all() or (values == values.flat[0]).all():
                 return Verdict(False, f"{name} never moved or is not finite, so that {self!r} cannot be judged")
@@ -154,6 +170,7 @@ class Time(Criterion):
     number: float
     digits = TIME_DIGITS
     first = 1
+    is_judged_anytime = True
 
     def next_look(self, draws: int, seconds: float = np.inf) -> int:
         """Not before half of the draws that are left by the pace so far, or twice as many as now: looks are few."""
@@ -173,6 +190,7 @@ class Combined(Criterion):
 
     left: Criterion
     right: Criterion
+    is_judged_anytime = True
 
     @property
     def first(self) -> int:  # type: ignore[override]
@@ -184,7 +202,7 @@ class Combined(Criterion):
 
     def verdicts(self, look: Look) -> tuple[Verdict, Verdict]:
         """Of both, at what they look at."""
-        return _at(self.left, look), _at(self.right, look)
+        return self.left.at(look), self.right.at(look)
 
 
 class Both(Combined):
@@ -195,7 +213,7 @@ class Both(Combined):
         return Verdict(first.is_enough and second.is_enough, f"{first.told} and {second.told}")
 
     def __repr__(self) -> str:
-        return f"{_within(self.left)} & {_within(self.right)}"
+        return f"{self.left.within()} & {self.right.within()}"
 
 
 class Either(Combined):
@@ -209,18 +227,8 @@ class Either(Combined):
     def __repr__(self) -> str:
         return f"{self.left!r} | {self.right!r}"
 
-
-def _at(criterion: Criterion, look: Look) -> Verdict:
-    """The verdict of a part of a criterion at a look that may lie between two of its own."""
-    if isinstance(criterion, (Combined, Time)):
-        return criterion.judge(look)
-    if look.draws < criterion.first:
-        return Verdict(False, f"{look.draws:,} draws are too few to judge {criterion!r}")
-    draws = rounded_down(look.draws, criterion.digits)
-    key = repr(criterion), draws
-    if key not in look.known:
-        look.known[key] = criterion.judge(look._replace(draws=draws, positions=first_draws(look.positions, draws)))
-    return look.known[key]
+    def within(self) -> str:
+        return f"({self!r})"
 
 
 def rounded_down(number: int, digits: int) -> int:
@@ -232,10 +240,6 @@ def rounded_down(number: int, digits: int) -> int:
 def first_draws(positions: Position, draws: int) -> Any:
     """The first draws of each chain."""
     return jax.tree.map(lambda leaf: leaf[:, :draws], positions)
-
-
-def _within(criterion: Criterion) -> str:
-    return f"({criterion!r})" if isinstance(criterion, Either) else repr(criterion)
 
 
 def error(share: float) -> Criterion:
@@ -283,11 +287,11 @@ def seconds(number: float) -> Criterion:
 
 def require_criterion(value: object, name: str) -> Criterion:
     """A criterion, or an error that names it."""
-    if isinstance(value, Criterion):
-        return value
-    raise TypeError(
-        f"{name} is {value!r}; it must be a criterion, such as ls.until.error(0.02) | ls.until.seconds(3600)"
-    )
+    if not isinstance(value, Criterion):
+        raise TypeError(
+            f"{name} is {value!r}; it must be a criterion, such as ls.until.error(0.02) | ls.until.seconds(3600)"
+        )
+    return value
 
 
 def parsed(text: str) -> Criterion:

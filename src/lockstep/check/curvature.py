@@ -19,8 +19,8 @@ from lockstep.core.foreign import attribute
 from lockstep.core.precision import canonical, double_precision
 from lockstep.core.sampled import Sampled
 from lockstep.core.types import Array, Key, Position, Tree
-from lockstep.coupling.common_noise import Pair
 from lockstep.coupling.names import entries as components
+from lockstep.coupling.pair import legs
 from lockstep.host.boxes import called_back, is_box, returning
 from lockstep.host.callback import raised_here
 from lockstep.host.functions import Function, Scalar, wrapped
@@ -118,7 +118,7 @@ def curvature(
     Kang, Hughes and Haran (2021), arXiv:2109.05121.
     """
     require_run(run)
-    if isinstance(run.positions, Pair):
+    if len(legs(run.positions)) > 1:
         raise TypeError("run is one of coupled chains; give a run of one kernel")
     simulations, points = whole(simulations, "simulations", 2), whole(points, "points", 1)
     if not is_number(level) or not 0 < level < 1:

@@ -12,6 +12,7 @@ import numpy as np
 from lockstep.check.law import Law, as_law
 from lockstep.check.points import points_of
 from lockstep.core import random
+from lockstep.core.adopt import adopted
 from lockstep.core.arguments import law_of, real_numbers
 from lockstep.core.kernel import Kernel
 from lockstep.core.precision import canonical, double_precision
@@ -19,8 +20,6 @@ from lockstep.core.trees import describe, one_of
 from lockstep.core.types import Array, Position, Tree
 from lockstep.host.boxes import called_back
 from lockstep.host.callback import raised_here
-from lockstep.kernels.compose import Cycle, Mixture
-from lockstep.kernels.metropolis_hastings import MetropolisHastings
 
 SUM_TOLERANCE = 1e-6
 
@@ -62,10 +61,13 @@ def transition_matrix(kernel: Kernel, states: Tree, law: object = None) -> np.nd
 
 def matrix_of(kernel: Any, states: Tree, law: object, name: str) -> np.ndarray:
     """The transition matrix of a kernel that came as the argument of this name."""
-    if isinstance(kernel, (Cycle, Mixture)):
-        return _composed(kernel, states, law, name)
-    if not isinstance(kernel, MetropolisHastings):
-        raise TypeError(f"{name} must be of one accept/reject, or a Cycle or Mixture of such; got {kernel!r}")
+    remedy = "of one accept/reject, or a Cycle or Mixture of such"
+    given = adopted(kernel, Kernel, name, remedy)
+    if given.composed is not None:
+        return given.composed(_each(given, states, law, name))
+    kernel = given.simple
+    if kernel is None:
+        raise TypeError(f"{name} must be {remedy}; got {given!r}")
     if kernel.proposal.law is None:
         raise TypeError(
             f"{name} needs a proposal with a method law(position) that enumerates its candidates, such as "
@@ -144,19 +146,14 @@ def _offer_to_pairs(kernel: Any, law: Law, noise: Tree, position: Position) -> t
     return candidate, accepted * law.weights
 
 
-def _composed(kernel: Kernel, states: Tree, law: object, name: str) -> np.ndarray:
+def _each(kernel: Kernel, states: Tree, law: object, name: str) -> list[np.ndarray]:
+    """The transition matrices of the kernels that one is made of."""
     laws = law if isinstance(law, list) else [law] * len(kernel.kernels)
     if len(laws) != len(kernel.kernels):
         raise ValueError(
             f"law is a list of {len(laws)}, but {name} has {len(kernel.kernels)} kernels; give one for each"
         )
-    matrices = [matrix_of(k, states, k_law, name) for k, k_law in zip(kernel.kernels, laws, strict=True)]
-    if isinstance(kernel, Mixture):
-        return np.tensordot(np.asarray(kernel.weights), matrices, axes=1)
-    result = matrices[0]
-    for matrix in matrices[1:]:
-        result = result @ matrix
-    return result
+    return [matrix_of(k, states, k_law, name) for k, k_law in zip(kernel.kernels, laws, strict=True)]
 
 
 def stationary(matrix: Array) -> np.ndarray:

@@ -7,6 +7,7 @@ inherit from a base, or have its methods alone: then it is adopted where it is h
 
 from __future__ import annotations
 
+import functools
 from abc import ABC
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -26,7 +27,8 @@ else:
         """
 
         def __init__(self, default: Callable[[Any], Any]) -> None:
-            self.default, self.__doc__ = default, default.__doc__
+            self.default = default
+            functools.update_wrapper(self, default)  # it may be abstract
 
         def __get__(self, owner: Any, kind: type | None = None) -> Any:
             return self if owner is None else self.default(owner)
@@ -58,6 +60,14 @@ class Part(ABC):  # noqa: B024
     def computes_on_numpy(self) -> bool:
         """Whether it computes with NumPy arrays as well as with JAX's; else an interpreted kernel has it compiled."""
         return False
+
+    @declared
+    def hosted(self) -> Callable[[dict[Any, Any]], Any] | None:
+        """``hosted(functions)``: what stands for it in an interpreted kernel; None: itself, or itself compiled.
+
+        It is made in the scope in which it is called. ``functions`` holds those that are made once for all places.
+        """
+        return None
 
     @declared
     def fit(self) -> Callable[..., tuple[Any, Position]] | None:

@@ -10,6 +10,8 @@ import numpy as np
 
 from lockstep.core import random
 from lockstep.core.declared import Accountable, declared
+from lockstep.core.proposal import Proposal
+from lockstep.core.ratio import Ratio
 from lockstep.core.types import Array, Key, Memory, Position, Shape, Tree
 
 
@@ -95,9 +97,29 @@ class Kernel(Accountable):
         return "; or ".join(dict.fromkeys(inner)) or "take smaller steps"
 
     @declared
+    def simple(self) -> Simple | None:
+        """Itself, if it is one accept/reject of a proposal and a ratio; None: it is not."""
+        return None
+
+    @declared
     def kernels(self) -> Sequence[Kernel]:
         """The kernels that it is made of."""
         return ()
+
+    @declared
+    def in_turn(self) -> tuple[Kernel, ...]:
+        """The kernels that an update applies one after the other; none if it is not made of such."""
+        return ()
+
+    @declared
+    def info_shape(self) -> Shape:
+        """The shape of each number in what it tells of an update: of a cycle, an axis over its kernels."""
+        return ()
+
+    @declared
+    def composed(self) -> Callable[[list[np.ndarray]], np.ndarray] | None:
+        """``composed(matrices)``: its transition matrix, from those of its kernels; None: these do not tell."""
+        return None
 
     @declared
     def applications(self) -> Sequence[float]:
@@ -157,3 +179,25 @@ class Kernel(Accountable):
         if len(simple) == 1 or self.is_memory_shared:
             return [(*simple[0], state)]
         return [(*one, None) for one in simple]
+
+
+class Simple(Kernel):
+    """A kernel of one accept/reject."""
+
+    simple = property(lambda self: self)
+
+    @declared
+    @abstractmethod
+    def proposal(self) -> Proposal:
+        """What draws the candidate."""
+
+    @declared
+    @abstractmethod
+    def ratio(self) -> Ratio:
+        """What the accept variable is held against."""
+
+    @abstractmethod
+    def decide(
+        self, state: State, proposed: tuple[Position, Array], ratio_noise: Any, accept: Array
+    ) -> tuple[State, Info]:
+        """Accept or reject what was proposed: a candidate with its log proposal ratio."""

@@ -28,6 +28,11 @@ class Proposal(Part):
     can_stay = True
 
     @declared
+    def is_short(self) -> bool:
+        """Whether its steps are known to be so short that chains remember for long where they were."""
+        return False
+
+    @declared
     def adapted(self) -> Callable[..., Any] | None:
         """``adapted(positions, step)``: the same, fitted to positions (chains, draws, …) of the past; None: never."""
         return None

@@ -1,8 +1,10 @@
 """Two kernels driven by one noise."""
 
-from lockstep.coupling.common_noise import Coupled, CoupledInfo, CoupledState, Pair, Shadowed, ShadowedInfo
+from lockstep.coupling.common_noise import Coupled, CoupledState, Shadowed
+from lockstep.coupling.infos import CoupledInfo, ShadowedInfo
 from lockstep.coupling.lagged import Lagged, LaggedInfo, LaggedState
 from lockstep.coupling.maximal import MaximallyCoupled
+from lockstep.coupling.pair import Pair
 
 __all__ = [
     "Coupled",

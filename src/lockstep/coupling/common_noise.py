@@ -19,21 +19,11 @@ from lockstep.core.kernel import Info, Kernel, State
 from lockstep.core.parts import part
 from lockstep.core.trees import choose, have_equal_values, is_alike, is_concrete, is_floating
 from lockstep.core.types import Array, Key, Position, Shape, Tree
+from lockstep.coupling.infos import CoupledInfo, ShadowedInfo
+from lockstep.coupling.pair import Pair, both
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 
 _NEVER = np.bool_(False)
-
-
-class Pair(NamedTuple):
-    """The positions of two coupled chains; as an initial position, two different starts."""
-
-    first: Position
-    second: Position
-
-
-def legs(position: Position) -> tuple[Position, Position]:
-    """The positions of two chains, which may have one."""
-    return position if isinstance(position, Pair) else (position, position)
 
 
 class CoupledState(NamedTuple):
@@ -48,48 +38,6 @@ class CoupledState(NamedTuple):
         return Pair(self.first.position, self.second.position)
 
 
-class CoupledInfo(NamedTuple):
-    """What happened to both chains.
-
-    ``was_equal`` and ``is_equal``: whether they were equal before the update, and are after it. ``marks``: they were
-    equal and decided otherwise, so that they separate. ``gaps``: the probability of that,
-    ``abs(α₁ - α₂)``, where they were equal, else 0. A candidate that is the position itself separates nothing.
-    """
-
-    first: Info
-    second: Info
-    marks: Array
-    gaps: Array
-    was_equal: Array
-    is_equal: Array
-
-    @property
-    def summed(self) -> tuple[str, ...]:
-        """What is added up over the interval of a thinned draw."""
-        return ("gaps",)
-
-
-class ShadowedInfo(NamedTuple):
-    """What happened to the exact chain, and what the approximate kernel would have done in its place.
-
-    ``marks``: the two decisions differ (the paper's B_t). ``gaps``: the probability of that, ``abs(α₁ - α₂)``. Both are
-    0 where the candidate is the position itself.
-    """
-
-    exact: Info
-    approximate: Info
-    marks: Array
-    gaps: Array
-
-    @property
-    def summed(self) -> tuple[str, ...]:
-        """What is added up over the interval of a thinned draw."""
-        return ("gaps",)
-
-
-Marked = CoupledInfo | ShadowedInfo  # what two kernels on one noise tell: where they separate, and how probably
-
-
 class OfTwo(Kernel):
     """Two chains, each with a kernel of one accept/reject: ``first`` and ``second``."""
 
@@ -101,12 +49,12 @@ class OfTwo(Kernel):
 
     def init(self, position: Position, key: Key | None = None) -> CoupledState:
         """The state at one position of both chains, or at a `Pair` of positions."""
-        first, second = legs(position)
-        is_equal = have_equal_values(first, second) if isinstance(position, Pair) else np.bool_(True)
+        first, second = both(position)
+        is_equal = np.bool_(True) if first is second else have_equal_values(first, second)
         return CoupledState(self.first.init(first, key), self.second.init(second, key), is_equal)
 
     def placed(self, position: Position) -> list[tuple[MetropolisHastings, Position]]:
-        return list(zip(self.kernels, legs(position), strict=True))
+        return list(zip(self.kernels, both(position), strict=True))
 
     def known(self, state: CoupledState, position: Position) -> list[tuple[Any, Position, Any]]:
         return [(*one, own) for one, own in zip(self.placed(position), (state.first, state.second), strict=True)]
@@ -152,7 +100,7 @@ class Coupled(OfTwo):
         require_coupling(self.first, self.second, "Coupled", ("first", "second"))
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> tuple[Any, Any]:
-        here, _ = legs(position)
+        here, _ = both(position)
         return self.first.noise(key, here, shape), self.second.noise(key, here, shape)
 
     def move(self, state: CoupledState, noise: tuple[Any, Any]) -> tuple[CoupledState, CoupledInfo]:
@@ -205,10 +153,13 @@ class Shadowed(Kernel):
 
     def move(self, state: State, noise: tuple[Any, Any]) -> tuple[State, ShadowedInfo]:
         moved, info = self.exact.move(state, noise[0])
-        _, other = self.approximate.move(self.approximate.init(state.position), noise[1])
-        is_still = _is_still(self.exact, state.position, noise[0])
-        marks = (info.is_accepted != other.is_accepted) & ~is_still
-        return moved, ShadowedInfo(info, other, marks, choose(~is_still, _gap(info, other), 0.0))
+        here = State(state.position, self.approximate.ratio.init(None, state.position))
+        _, other = self.approximate.move(here, noise[1])
+        marks, gaps = info.is_accepted != other.is_accepted, _gap(info, other)
+        if self.exact.proposal.can_stay:
+            is_moving = ~_is_still(self.exact, state.position, noise[0])
+            marks, gaps = marks & is_moving, choose(is_moving, gaps, 0.0)
+        return moved, ShadowedInfo(info, other, marks, gaps)
 
     def known(self, state: State, position: Position) -> list[tuple[Any, Position, Any]]:
         (exact, place), approximate = self.placed(position)

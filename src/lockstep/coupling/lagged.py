@@ -15,8 +15,8 @@ from lockstep.core.kernel import Info, Kernel
 from lockstep.core.parts import part, set_field
 from lockstep.core.trees import choose, have_equal_values, is_concrete
 from lockstep.core.types import Array, Key, Position, Shape, Tree
-from lockstep.coupling.common_noise import Pair, legs
 from lockstep.coupling.cost import is_cheap
+from lockstep.coupling.pair import Pair, both
 
 MEETING_STREAM = 2**31 + 2  # of random numbers: a kernel splits its key into fewer
 SECOND_STREAM = 2**31 + 3  # of what the second chain remembers of its start
@@ -98,13 +98,13 @@ class Lagged(Kernel):
             set_field(self, "lag", whole(lag, "lag of Lagged", 1))
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> tuple[Any, Any]:
-        here, _ = legs(position)
+        here, _ = both(position)
         meet = self.kernel.meeting_noise(random.fold_in(key, MEETING_STREAM), shape)
         return self.kernel.noise(key, here, shape), meet
 
     def init(self, position: Position, key: Key | None = None) -> LaggedState:
         """The state at one start of both chains, or at a `Pair` of starts, before the first has moved."""
-        first, second = legs(position)
+        first, second = both(position)
         key_second = None if key is None else random.fold_in(key, SECOND_STREAM)
         states = self.kernel.init(first, key), self.kernel.init(second, key_second)
         return LaggedState(*states, np.bool_(False), jnp.asarray(self.lag))
@@ -124,11 +124,11 @@ class Lagged(Kernel):
         return LaggedState(first, second, is_equal, waiting), LaggedInfo(info, other, is_equal)
 
     def placed(self, position: Position) -> list[tuple[Any, Position]]:
-        return [placed for place in legs(position) for placed in self.kernel.placed(place)]
+        return [placed for place in both(position) for placed in self.kernel.placed(place)]
 
     def known(self, state: LaggedState, position: Position) -> list[tuple[Any, Position, Any]]:
-        both = zip((state.first, state.second), legs(position), strict=True)
-        return [one for leg, place in both for one in self.kernel.known(leg, place)]
+        chains = zip((state.first, state.second), both(position), strict=True)
+        return [one for state, place in chains for one in self.kernel.known(state, place)]
 
     is_coupling = True
     kernels = property(lambda self: (self.kernel, self.kernel))

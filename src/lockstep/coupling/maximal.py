@@ -10,7 +10,9 @@ from lockstep.core import random
 from lockstep.core.parts import part
 from lockstep.core.trees import choose, have_equal_values
 from lockstep.core.types import Array, Key, Position, Shape
-from lockstep.coupling.common_noise import CoupledInfo, CoupledState, OfTwo, coupled_info, legs, require_coupling
+from lockstep.coupling.common_noise import CoupledState, OfTwo, coupled_info, require_coupling
+from lockstep.coupling.infos import CoupledInfo
+from lockstep.coupling.pair import both
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 
 
@@ -42,7 +44,7 @@ class MaximallyCoupled(OfTwo):
                 raise ValueError(f"MaximallyCoupled: chains of {kernel!r} would never meet: {reason}")
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> tuple[Any, Any, Array]:
-        here, _ = legs(position)
+        here, _ = both(position)
         key_both, key_meet = random.split(key)
         meet = self.first.meeting_noise(key_meet, shape)
         return self.first.noise(key_both, here, shape), self.second.noise(key_both, here, shape), meet

@@ -12,7 +12,7 @@ from lockstep.core.sampled import Sampled
 from lockstep.core.shown import Shown
 from lockstep.core.trees import key_of
 from lockstep.core.types import Position, Tree
-from lockstep.coupling.common_noise import Pair
+from lockstep.coupling.pair import legs
 
 ONE = "position"  # what a position is called that is one array
 
@@ -26,8 +26,7 @@ class Component(NamedTuple):
 
 def components(run: Sampled) -> list[Component]:
     """The components of all positions, in the order of their names."""
-    legs = run.positions if isinstance(run.positions, Pair) else (run.positions,)
-    together = zip(*(entries(leg, run.shown) for leg in legs), strict=True)
+    together = zip(*(entries(leg, run.shown) for leg in legs(run.positions)), strict=True)
     return [Component(both[0][0], tuple(values for _, values in both)) for both in together]
 
 

@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import jax
-
-from lockstep.core.kernel import Info, Kernel, Noise, State
+from lockstep.core.kernel import Info, Kernel, Noise, Simple, State
 from lockstep.core.parts import part
 from lockstep.core.types import Key, Position, Shape
-from lockstep.engine.reject import Rejecting
+from lockstep.core.walk import with_parts
 from lockstep.host.boxes import boxes, is_interpreted
 from lockstep.host.limit import stopping_below
-from lockstep.kernels.metropolis_hastings import MetropolisHastings
 
 
 def stopping_early(kernel: Kernel) -> Any:
@@ -27,25 +24,19 @@ def stopping_early(kernel: Kernel) -> Any:
     if kernel.is_coupling:
         return kernel
 
-    def is_simple(node: object) -> bool:
-        return isinstance(node, (MetropolisHastings, Rejecting))
-
-    def wants_limit(node: Any) -> bool:
+    def wants_limit(node: Simple) -> bool:
         # What is compiled by itself in an interpreted kernel would know but the first limit.
         can_stop = node.ratio.can_stop and is_interpreted(node.ratio) == is_interpreted(kernel)
         return can_stop or any(box.callee.takes_limit for box in boxes(node) if not box.is_callback)
 
-    def convert(node: Any) -> Any:
-        return Stopping(node) if is_simple(node) and wants_limit(node) else node
-
-    return jax.tree.map(convert, kernel, is_leaf=is_simple)
+    return with_parts(kernel, Simple, wants_limit, Stopping)
 
 
 @part
 class Stopping(Kernel):
     """A kernel of one accept/reject whose evaluation may stop where it is certain to be rejected."""
 
-    kernel: MetropolisHastings | Rejecting
+    kernel: Simple
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Any:
         return self.kernel.noise(key, position, shape)

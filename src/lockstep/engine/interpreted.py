@@ -50,7 +50,7 @@ class InterpretedEngine(Engine):
         return np.zeros(shape, dtype)
 
     def cells_per_block(self, kernel: Kernel, chain_keys: Key, state: Positioned, steps: int) -> int:
-        noise = jax.eval_shape(functools.partial(_noise, cells=1), forgotten(kernel), chain_keys, state, 0)
+        noise = _noise.eval_shape(forgotten(kernel), chain_keys, state, 0, cells=1)
         bytes_per_cell = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(noise))
         draw_bytes = CELL * sum(np.asarray(leaf).nbytes for leaf in jax.tree.leaves(state))
         most = min(MOST_CELLS, limits.MOST_NOISE // max(bytes_per_cell, 1), limits.MOST_OUTPUT // max(draw_bytes, 1))

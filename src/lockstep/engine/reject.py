@@ -10,27 +10,28 @@ import jax
 import numpy as np
 
 from lockstep.core.declared import passing_on
-from lockstep.core.kernel import Info, Kernel, State
+from lockstep.core.kernel import Info, Kernel, Simple, State
 from lockstep.core.parts import part
 from lockstep.core.trees import choose
 from lockstep.core.types import Array, Key, Position, Shape, Tree
+from lockstep.core.walk import with_parts
 from lockstep.host.black_box import replaced
 from lockstep.host.boxes import boxes, map_boxes
 from lockstep.host.callback import on_host
 from lockstep.host.failures import Failures, close_slot, open_slot, slot_of
-from lockstep.kernels.metropolis_hastings import MetropolisHastings, both_moved
+from lockstep.kernels.metropolis_hastings import both_moved
 
 
 @part
 @passing_on("kernel", "cannot_meet shown is_memory_random remembered exact_when")
-class Rejecting(Kernel):
+class Rejecting(Simple):
     """A kernel in which a log ratio is minus infinity where a black box raised an exception on the way to it.
 
     Interpreted, the exception is caught. Compiled, the callback notes it in a slot, and the kernel asks there after its
     log ratio is computed: all chains of a batch then stay where they are, since one call served them all.
     """
 
-    kernel: MetropolisHastings
+    kernel: Simple
     slot: Any
 
     proposal = property(lambda self: self.kernel.proposal)
@@ -92,7 +93,7 @@ class Rejecting(Kernel):
         slot.asked(1)
         return state, Info(np.False_, np.float64(-np.inf), np.True_, kept=self.ratio.kept(state.memory))
 
-    def placed(self, position: Position) -> list[tuple[MetropolisHastings, Position]]:
+    def placed(self, position: Position) -> list[tuple[Simple, Position]]:
         return self.kernel.placed(position)
 
 
@@ -106,17 +107,15 @@ def rejecting(kernel: Kernel) -> Iterator[tuple[Any, Failures]]:
     """The kernel with every accept/reject that has a black box rejecting what fails, and the record of failures."""
     failures, slots = Failures(), list[int]()
 
-    def is_simple(node: object) -> bool:
-        return isinstance(node, MetropolisHastings)
+    def can_fail(node: Simple) -> bool:
+        return bool(boxes(node))
 
-    def convert(node: Any) -> Any:
-        if not is_simple(node) or not boxes(node):
-            return node
+    def convert(node: Simple) -> Rejecting:
         slots.append(open_slot(failures))
         return Rejecting(node, np.uint32(slots[-1]))
 
     try:
-        yield jax.tree.map(convert, kernel, is_leaf=is_simple), failures
+        yield with_parts(kernel, Simple, can_fail, convert), failures
     finally:
         for slot in slots:
             close_slot(slot)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from lockstep.core.types import Tree
-from lockstep.coupling.common_noise import Marked
+from lockstep.coupling.infos import Marked
 from lockstep.engine.bad_ratios import infos, total
 
 

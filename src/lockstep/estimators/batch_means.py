@@ -15,7 +15,6 @@ from lockstep.core.types import Array, Key, Position, Shape, Tree
 from lockstep.estimators.delta import Delta, delta_of
 from lockstep.estimators.mean import average, average_of
 from lockstep.estimators.samples import Pooled, Samples, mean_of, moments
-from lockstep.estimators.smooth import suited
 from lockstep.host.boxes import vectorized
 from lockstep.host.functions import Function, wrapped
 
@@ -37,20 +36,20 @@ class BatchMeans(Estimator):
         averages = self._averages(noise, position, candidate)
         if self.delta is None:
             return average_of(averages)
-        return suited(self.delta, self.samples, averages, position, candidate)(averages, position, candidate)
+        return self.delta.suited(self.samples, averages, position, candidate)(averages, position, candidate)
 
     def value(self, noise: Tree, position: Position, candidate: Position) -> Array:
         """The estimate alone, without its cumulants."""
         averages = self._averages(noise, position, candidate)
         if self.delta is None:
             return mean_of(averages)
-        return suited(self.delta, self.samples, averages, position, candidate).value(averages, position, candidate)
+        return self.delta.suited(self.samples, averages, position, candidate).value(averages, position, candidate)
 
     def pooled(self, noise: Tree, position: Position, candidate: Position) -> Pooled:
         """One estimate from the samples of several, whose noise has a leading axis."""
         groups = jax.vmap(self._averages, in_axes=(0, None, None))(noise, position, candidate)
         if self.delta is not None:
-            delta = suited(self.delta, self.samples, groups[0], position, candidate)
+            delta = self.delta.suited(self.samples, groups[0], position, candidate)
             return delta.pooled(groups, position, candidate)
         estimate = average(moments(groups.ravel()), groups.size)
         return Pooled(estimate, groups.mean(axis=1) - estimate.value, estimate.third)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -9,19 +10,21 @@ import jax
 import numpy as np
 
 from lockstep.core.arguments import shapes
+from lockstep.core.declared import Part
 from lockstep.core.estimator import Estimate
 from lockstep.core.parts import part, static
 from lockstep.core.trees import namespace
 from lockstep.core.types import Array, Position, Tree
 from lockstep.estimators.differences import by_differences
-from lockstep.estimators.samples import Moments, Pooled, moments, pooled_moments
-from lockstep.host.black_box import BlackBox, blackbox
-from lockstep.host.boxes import boxes, returning
+from lockstep.estimators.samples import Pooled, Samples, are_moments, moments, moments_of, pooled_moments
+from lockstep.host.black_box import blackbox
+from lockstep.host.boxes import boxes, called_back, is_box, returning
+from lockstep.host.compiled import Compiled
 from lockstep.host.functions import Function, Scalar, wrapped
 
 
 @part
-class Delta:
+class Delta(Part):
     """``D̂ = g(average of W₁..W_m)`` and its cumulants, from the samples.
 
     With μ the average, Σ the covariance of W, a_i = ∇g·(W_i - μ) and H = ∇²g, derivatives taken at μ:
@@ -35,6 +38,10 @@ class Delta:
     is_black: bool = static(default=False)
     is_vectorized: bool = static(default=False)  # a black box of many averages at once
 
+    @property
+    def hosted(self) -> Callable[[dict[Any, Any]], Any] | None:
+        return None if self.is_black else lambda _: Attempted(self)
+
     def __call__(self, samples: Tree, position: Position, candidate: Position) -> Estimate:
         """G at the average of the samples (numbers, vectors, or the moments of numbers), and its cumulants."""
         return self._parts(samples, self.count, position, candidate)[0]
@@ -42,14 +49,14 @@ class Delta:
     def value(self, samples: Tree, position: Position, candidate: Position) -> Array:
         """G at the average alone."""
         _require_samples(samples, self.count, self.name)
-        mean = samples.mean if isinstance(samples, Moments) else samples.mean(axis=0)
+        mean = samples.mean if are_moments(samples) else samples.mean(axis=0)
         if self.is_black:
             return self._at_many(position, candidate)(mean[None])[0]
         return self.combine(mean, position, candidate)
 
     def pooled(self, groups: Any, position: Position, candidate: Position) -> Pooled:
         """The same from groups of ``count`` samples along the first axis, with the linear part of each group."""
-        if isinstance(groups, Moments):
+        if are_moments(groups):
             means, together = groups.mean, pooled_moments(groups, self.count)
         else:
             means, together = groups.mean(axis=1), groups.reshape(-1, *groups.shape[2:])
@@ -77,7 +84,7 @@ class Delta:
 
     def _at_once(self, averages: Array, position: Position, candidate: Position) -> Array:
         combine, number = self.combine, len(averages)
-        if isinstance(combine, Function):  # not one that is called straight: a callback must know what it returns
+        if namespace(averages) is not np:  # a callback must know what it returns
             like = jax.ShapeDtypeStruct((number,), np.float64)
             combine = Function(returning(combine.function, like), combine.name)
         values = combine(averages, position, candidate)
@@ -87,6 +94,12 @@ class Delta:
                 f"several averages, a row each, and must return a number for each"
             )
         return values
+
+    def suited(self, source: Samples, samples: Tree, position: Position, candidate: Position) -> Delta:
+        """The same as compiled code can call it: next to a black-box sample, g may be plain Python too."""
+        if self.is_black or not source.is_boxed or self.is_traceable(samples, position, candidate):
+            return self
+        return called_back(self.as_black())
 
     def is_traceable(self, samples: Tree, position: Position, candidate: Position) -> bool:
         """Whether g is a JAX function: one that can be called without the values of its arguments."""
@@ -109,18 +122,35 @@ class Delta:
         return Delta(self.combine, count, self.name, self.is_black, self.is_vectorized)
 
 
+class Attempted:
+    """A `Delta` in an interpreted kernel: compiled if its function is one of JAX, else that is a black box too."""
+
+    def __init__(self, delta: Delta) -> None:
+        self.delta = delta
+        self.found: Any = None
+
+    def suited(self, _: Any, *arguments: Any) -> Any:
+        if self.found is None:
+            is_compiled = self.delta.is_traceable(*arguments)
+            self.found = Compiled(self.delta) if is_compiled else _straight(self.delta.as_black())
+        return self.found
+
+
+def _straight(delta: Delta) -> Delta:
+    return dataclasses.replace(delta, combine=delta.combine.hosted({}))
+
+
 def delta_of(combine: Callable[..., Any], count: int, name: str) -> Delta:
     """Check and wrap what a user gave an estimator."""
     is_black = bool(boxes(combine))
-    is_vectorized = isinstance(combine, BlackBox) and combine.is_vectorized and not combine.is_batched
+    is_vectorized = is_box(combine) and combine.is_vectorized and not combine.is_batched
     function: Any = wrapped(Function if is_vectorized else Scalar, combine, f"combine of {name}")
     return Delta(function, count, name, is_black, is_vectorized)
 
 
 def by_derivatives(g: Callable[[Array], Array], samples: Tree, count: int) -> tuple[Estimate, Any, Array]:
     """The delta method for a function that JAX can differentiate."""
-    if isinstance(samples, Moments) or samples.ndim == 1:
-        of = samples if isinstance(samples, Moments) else moments(samples)
+    if (of := moments_of(samples)) is not None:
         slope, curvature = jax.grad(g)(of.mean), jax.grad(jax.grad(g))(of.mean)
         bias = curvature * of.variance / 2
         variance = slope**2 * of.variance
@@ -141,7 +171,7 @@ def by_derivatives(g: Callable[[Array], Array], samples: Tree, count: int) -> tu
 
 def _require_samples(samples: Tree, count: int, name: str) -> None:
     """Refuse samples that have no average, or none that is real."""
-    if isinstance(samples, Moments):
+    if are_moments(samples):
         return
     is_array = isinstance(samples, (np.ndarray, jax.Array))
     if not is_array or samples.ndim not in (1, 2):

@@ -11,14 +11,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 
 from lockstep.core.estimator import Estimate
 from lockstep.core.trees import is_concrete, namespace
 from lockstep.core.types import Array, Tree
 from lockstep.core.warnings import warn
-from lockstep.estimators.samples import Moments, moments
+from lockstep.estimators.samples import moments, moments_of
+from lockstep.host.black_box import ONE_NUMBER
+from lockstep.host.callback import on_host
 
 # Of a standard error. Differences of this width and of half of it, extrapolated to none, are off by about
 # (width⁴/1440) h⁽⁶⁾ and by 2,000 times the rounding of g, both far below what an acceptance could show.
@@ -57,7 +58,7 @@ def by_differences(
         bend = _extrapolated(_slopes(here, g(mean + _displaced(xp, steepest[None])[1:])).second)[0]
     bias, variance = curvatures.sum() / 2, size**2
     correction = (slopes.second.sum(axis=1) + (slopes.first**2).sum(axis=1)) / 2
-    _doubt(abs(correction[1] - correction[0]) > DOUBT * (1 + abs(bias) + variance / 2), name)
+    here = _told(abs(correction[1] - correction[0]) > DOUBT * (1 + abs(bias) + variance / 2), here, name)
     straight = cubes(gradient)
     estimate = Estimate(here, bias, variance, straight + 3 * bend * variance, count)
     return estimate, lambda apart: coordinates(apart) @ gradient, straight
@@ -69,8 +70,7 @@ def _standard_errors(samples: Tree, count: int) -> tuple[Array, Array | None, An
     The root is triangular, from the samples themselves and not from their covariance, whose smallest directions
     rounding would lose: the square of a large number varies almost as the number does.
     """
-    if isinstance(samples, Moments) or samples.ndim == 1:
-        of = samples if isinstance(samples, Moments) else moments(samples)
+    if (of := moments_of(samples)) is not None:
         xp = namespace(of.mean)
         mean, error = xp.asarray(of.mean), xp.sqrt(of.variance / count)
         unit = xp.where(error > 0, error, 1.0)
@@ -114,14 +114,18 @@ def _extrapolated(differences: Array) -> Array:
     return (4 * differences[1] - differences[0]) / 3
 
 
-def _doubt(is_doubtful: Any, name: str) -> None:
-    """Tell, also from compiled code, that differences depend on their width."""
-    if not is_concrete(is_doubtful):
-        jax.debug.callback(lambda flag: _doubt(np.asarray(flag).any(), name), is_doubtful)
-    elif is_doubtful:
-        warn(
-            f"{name} is a black box whose differences change when their steps are halved, from {WIDTH} to {WIDTH / 2} "
-            f"standard errors of the average; bias and variance are then doubtful. It has a jump or a kink, or it "
-            f"loses digits (float32, printed numbers, random numbers of its own). Write it with jax.numpy: such a "
-            f"function is differentiated, also next to a black-box sample"
-        )
+def _told(is_doubtful: Array, here: Array, name: str) -> Array:
+    """The value of g, and a word, also from compiled code, where differences depend on their width."""
+
+    def tell(is_doubtful: Array, here: Array) -> Array:
+        if np.any(is_doubtful):
+            warn(
+                f"{name} is a black box whose differences change when their steps are halved, from {WIDTH} to "
+                f"{WIDTH / 2} standard errors of the average; bias and variance are then doubtful. It has a jump or a "
+                f"kink, or it loses digits (float32, printed numbers, random numbers of its own). Write it with "
+                f"jax.numpy: such a function is differentiated, also next to a black-box sample"
+            )
+        return here
+
+    arguments = is_doubtful, here
+    return tell(*arguments) if is_concrete(arguments) else on_host(tell, ONE_NUMBER, *arguments)

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeGuard
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from lockstep.core.adopt import adopted
-from lockstep.core.arguments import is_array, shapes, whole
+from lockstep.core.arguments import shapes, whole
+from lockstep.core.declared import Part
 from lockstep.core.estimator import Estimate, Estimator
 from lockstep.core.parts import part, static
 from lockstep.core.types import Array, Key, Position, Shape, Tree
-from lockstep.host.black_box import BlackBox, see_sample
+from lockstep.estimators.boxed import HostSamples, all_samples
 from lockstep.host.draws import draw_bulk, draw_each
-from lockstep.host.functions import Function, Scalar, arity, call_checked, shown_by, wrapped
+from lockstep.host.functions import Function, arity, shown_by, wrapped
 from lockstep.host.moments import host_mean, host_moments
-
-FLOAT = np.dtype(np.float64)
 
 
 class Moments(NamedTuple):
@@ -66,7 +64,7 @@ def pooled_moments(of: Moments, count: int) -> Moments:
 
 
 @part
-class Samples:
+class Samples(Part):
     """``count`` samples from a user's ``sample`` function, with noise from keys or from a ``draw`` in bulk.
 
     Without a ``sample`` the draws are the samples themselves. They are free of the state then: if they are numbers,
@@ -78,8 +76,17 @@ class Samples:
     count: int = static()
     is_chain: bool = static(default=False)  # one call makes all samples
 
+    @property
+    def is_boxed(self) -> bool:
+        """Whether the ``sample`` is a black box."""
+        return self.sample is not None and self.sample.box is not None
+
+    @property
+    def hosted(self) -> Callable[[dict[Any, Any]], Any] | None:
+        return (lambda _: HostSamples(self)) if self.is_boxed and self.sample.hosted is not None else None
+
     def noise(self, key: Key, shape: Shape = ()) -> Any:
-        if self.draw is None and (self.is_chain or is_boxed(self.sample)):
+        if self.draw is None and (self.is_chain or self.is_boxed):
             return draw_each(None, key, shape)  # one generator for all samples of an update
         draws = draw_bulk(self.draw, key, self.count, shape)
         is_number = isinstance(draws, (np.ndarray, jax.Array)) and draws.ndim == len(shape) + 1
@@ -89,7 +96,7 @@ class Samples:
         """The samples, or their moments if those are known already."""
         if self.sample is None:
             return noise
-        if is_boxed(self.sample):
+        if self.is_boxed:
             return all_samples(self.sample, self.count, (noise, position, candidate))
         if self.is_chain:
             return self.sample(noise, position, candidate)
@@ -116,46 +123,6 @@ def is_on_host(noise: Tree) -> bool:
     """Whether noise has come to the host: an interpreted kernel with a black box somewhere inside its sample."""
     leaves = jax.tree.leaves(noise)
     return bool(leaves) and isinstance(leaves[0], np.ndarray)
-
-
-def is_boxed(function: Callable[..., Any]) -> bool:
-    """Whether a wrapped function is a black box."""
-    return isinstance(function, (Function, Scalar)) and isinstance(function.function, BlackBox)
-
-
-def all_samples(function: Any, count: int, arguments: tuple[Any, ...]) -> Any:
-    """All samples of an estimator from a black box, a row each."""
-    box = function.function
-    samples = call_checked(box, function.name, arguments, functools.partial(box.all_samples, count))
-    return samples if isinstance(samples, jax.Array) else rows_of(samples, function, count)
-
-
-def rows_of(samples: Tree, function: Any, count: int) -> np.ndarray:
-    """The samples that a black box returned as an array of floats, a row each, or an error that says what is wrong."""
-    is_row = type(samples) is np.ndarray
-    if is_row or (type(samples) is list and type(samples[0]) in (float, np.float64)):
-        rows = samples if is_row else np.asarray(samples)
-        if rows.dtype is FLOAT and rows.shape == (count,):
-            return rows
-    box, name = function.function, function.name
-    if isinstance(samples, list) and not all(map(is_array, samples)):
-        wrong = next(sample for sample in samples if not is_array(sample))
-        raise TypeError(f"{name} returned {wrong!r}; it must return a number or an array of numbers")
-    try:
-        rows = np.asarray(samples)
-    except ValueError:
-        rows = np.asarray(None)
-    if rows.dtype.kind not in "fiu":
-        raise TypeError(f"{name} returned {shapes(samples)} of dtype {rows.dtype}; it must return real numbers")
-    if isinstance(function, Scalar) and rows.shape != (count,):
-        what = f"all {count} samples, one number each" if box.is_vectorized else "one number"
-        got = rows.shape if box.is_vectorized else rows.shape[1:]
-        raise ValueError(f"{name} returned an array of shape {got}; it must return {what}")
-    if rows.shape[:1] != (count,):
-        remedy = "take a parameter called `count`, and return as many rows"
-        raise ValueError(f"{name} returned an array of shape {rows.shape} as all {count} samples; {remedy}")
-    see_sample(box, rows.shape[1:])
-    return rows.astype(float, copy=False)
 
 
 class Pooled(NamedTuple):
@@ -290,9 +257,21 @@ def is_row(samples: Tree) -> bool:
     return type(samples) is np.ndarray and samples.ndim == 1
 
 
+def are_moments(samples: Tree) -> TypeGuard[Moments]:
+    """Whether all that is kept of samples are their moments."""
+    return isinstance(samples, Moments)
+
+
+def moments_of(samples: Tree) -> Moments | None:
+    """The moments of samples that are numbers; None for vectors."""
+    if are_moments(samples):
+        return samples
+    return moments(samples) if samples.ndim == 1 else None
+
+
 def as_moments(samples: Tree, name: str) -> Moments:
     """The moments of samples that must be numbers."""
-    if isinstance(samples, Moments):
+    if are_moments(samples):
         return samples
     if not isinstance(samples, (np.ndarray, jax.Array)) or samples.ndim != 1:
         raise ValueError(

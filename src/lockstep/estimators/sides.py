@@ -139,7 +139,7 @@ def side_of(
     simulate: Callable[..., Any], summaries: Any, is_candidate: bool, shape: Shape, name: str, seen: Seen | None = None
 ) -> Function:
     """Simulation and summaries at one of two positions, as a sample of an estimator."""
-    if isinstance(simulate, BlackBox):
+    if is_box(simulate):
         if simulate.is_batched:
             raise TypeError(f"simulate of {name} is a batched black box; take vectorized=True instead")
         given = summaries.callee.function if is_box(summaries) else summaries

@@ -11,8 +11,7 @@ from lockstep.core.estimator import Estimate
 from lockstep.core.parts import part
 from lockstep.core.types import Array, Position, Tree
 from lockstep.estimators.delta import Delta, delta_of
-from lockstep.estimators.samples import OfSamples, Pooled, Samples, is_boxed, samples_of
-from lockstep.host.boxes import called_back
+from lockstep.estimators.samples import OfSamples, Pooled, Samples, samples_of
 from lockstep.host.functions import Function
 
 
@@ -25,32 +24,22 @@ class Smooth(OfSamples):
 
     def __call__(self, noise: Tree, position: Position, candidate: Position) -> Estimate:
         samples = self.samples(noise, position, candidate)
-        return suited(self.delta, self.samples, samples, position, candidate)(samples, position, candidate)
+        return self.delta.suited(self.samples, samples, position, candidate)(samples, position, candidate)
 
     def value(self, noise: Tree, position: Position, candidate: Position) -> Array:
         """The estimate alone, without its cumulants."""
         samples = self.samples(noise, position, candidate)
-        return suited(self.delta, self.samples, samples, position, candidate).value(samples, position, candidate)
+        return self.delta.suited(self.samples, samples, position, candidate).value(samples, position, candidate)
 
     def pooled(self, noise: Tree, position: Position, candidate: Position) -> Pooled:
         """One estimate from the samples of several, whose noise has a leading axis."""
         groups = jax.vmap(self.samples, in_axes=(0, None, None))(noise, position, candidate)
-        delta = suited(self.delta, self.samples, groups[0], position, candidate)
+        delta = self.delta.suited(self.samples, groups[0], position, candidate)
         return delta.pooled(groups, position, candidate)
 
     def with_count(self, count: int) -> Smooth:
         """The same estimator with another number of samples."""
         return Smooth(self.samples.with_count(count), self.delta.with_count(count))
-
-
-def suited(delta: Any, source: Any, samples: Tree, position: Position, candidate: Position) -> Any:
-    """The delta method as compiled code can call it: next to a black-box sample, g may be plain Python too.
-
-    (Interpreted kernels hold another object in its place, which has found that out already.)
-    """
-    if not isinstance(delta, Delta) or delta.is_black or not is_boxed(source.sample):
-        return delta
-    return delta if delta.is_traceable(samples, position, candidate) else called_back(delta.as_black())
 
 
 def smooth(sample: Any, combine: Callable[..., Any], count: int, draw: Any = None) -> Smooth:

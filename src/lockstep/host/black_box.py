@@ -13,11 +13,11 @@ import numpy as np
 from lockstep.core.arguments import is_array, shapes
 from lockstep.core.parts import part, static
 from lockstep.core.trees import is_alike, is_concrete, is_key
-from lockstep.host.call import calling, is_generator, sampling
+from lockstep.host.call import calling, sampling
 from lockstep.host.callback import on_host
 from lockstep.host.callee import Callee
 from lockstep.host.failures import forgiven
-from lockstep.host.generator import RandomKey, own_generator
+from lockstep.host.generator import RandomKey, is_generator, own_generator
 
 ONE_NUMBER = jax.ShapeDtypeStruct((), np.float64)
 # The shapes of the samples of functions, as they were last seen: a callback must know them before it is called.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeGuard
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +13,7 @@ from lockstep.host.black_box import BlackBox, replaced
 from lockstep.host.callee import Callee
 
 
-def is_box(node: object) -> bool:
+def is_box(node: object) -> TypeGuard[BlackBox]:
     """Whether a node is a black box."""
     return isinstance(node, BlackBox)
 

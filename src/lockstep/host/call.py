@@ -12,7 +12,7 @@ import numpy as np
 from lockstep.core.trees import FLAG, is_concrete, is_key
 from lockstep.core.types import Tree
 from lockstep.host.callee import Callee
-from lockstep.host.generator import RandomKey
+from lockstep.host.generator import RandomKey, is_generator, is_words
 from lockstep.host.limit import limited
 from lockstep.host.scope import outside
 
@@ -111,18 +111,20 @@ def sampling(
                     given = tuple(map(own, others))
                     break
                 lock(argument)
-            if not is_generator(noise):
+            is_of_words = type(noise) is RandomKey
+            if not is_of_words and not is_key(noise):
                 if is_vectorized:
                     return run(function, own(noise), *given, **keywords)
                 rows = [jax.tree.map(lambda leaf, i=i: np.asarray(leaf)[i], noise) for i in range(count)]
                 return [_kept(run(function, own(row), *given, **keywords)) for row in rows]
+            rng = noise.generator() if is_of_words else own(noise)
             if rng_name is not None:
-                named = {**keywords, rng_name: own(noise)}
+                named = {**keywords, rng_name: rng}
             else:
                 if not is_looked_at:
                     callee.require_generator_first(1 + len(others))
                     is_looked_at = True
-                given, named = (own(noise), *given), keywords
+                given, named = (rng, *given), keywords
             if is_vectorized:
                 return run(function, *given, **named)
             return run(repeated, function, given, named, count)
@@ -168,9 +170,4 @@ def own(argument: Any) -> Any:
         return RandomKey.of(argument).generator() if is_key(argument) else own(np.array(argument)[()])
     if jax.tree_util.all_leaves([argument]):
         return argument
-    return jax.tree.map(own, argument, is_leaf=lambda node: isinstance(node, RandomKey))
-
-
-def is_generator(argument: Any) -> bool:
-    """Whether an argument will be a generator for the user's function."""
-    return type(argument) is RandomKey or is_key(argument)
+    return jax.tree.map(own, argument, is_leaf=is_words)

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from lockstep.core.foreign import name_of
-from lockstep.core.trees import is_key
-from lockstep.host.generator import RandomKey
+from lockstep.host.generator import is_generator
 
 GENERATORS = (np.random.Generator, "Generator", "np.random.Generator", "numpy.random.Generator")
 # A parameter of such a name is meant for random numbers, one of those for a position.
@@ -62,7 +61,7 @@ class Callee:
     def bind(self, signature: inspect.Signature, arguments: tuple[Any, ...]) -> None:
         """A TypeError if the function cannot be called with these arguments."""
         names = []
-        if self.rng_name is not None and (isinstance(arguments[0], RandomKey) or is_key(arguments[0])):
+        if self.rng_name is not None and is_generator(arguments[0]):
             names, arguments = [self.rng_name], arguments[1:]
         names += ["count"] * self.takes_count + ["stop_below"] * self.takes_limit
         signature.bind(*arguments, **dict.fromkeys(names))

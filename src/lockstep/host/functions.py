@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
@@ -19,6 +20,8 @@ from lockstep.core.simulator import Simulation
 from lockstep.core.trees import is_concrete, is_key
 from lockstep.core.types import Key, Position, Shape
 from lockstep.host.black_box import BlackBox
+from lockstep.host.boxes import is_box
+from lockstep.host.call import calling
 from lockstep.host.callee import FOR_NUMBERS
 from lockstep.host.generator import RandomKey
 
@@ -66,14 +69,14 @@ def _given(arguments: tuple[Any, ...]) -> str:
 
 
 def _hint(function: Callable[..., Any], arguments: tuple[Any, ...], error: Exception) -> str:
-    if isinstance(function, BlackBox):
+    if is_box(function):
         return "The arguments of a black box are read-only: copy them first." if "read-only" in str(error) else ""
     return "If it is written for NumPy, wrap it: ls.blackbox(function)." if not is_concrete(arguments) else ""
 
 
 def _require_arity(function: Callable[..., Any], name: str, arguments: tuple[Any, ...]) -> None:
     """Refuse a function that cannot take that many arguments."""
-    box = function if isinstance(function, BlackBox) else None
+    box = function if is_box(function) else None
     try:
         signature = inspect.signature(function if box is None else box.callee.function)
     except (TypeError, ValueError):
@@ -101,7 +104,7 @@ def _require_arity(function: Callable[..., Any], name: str, arguments: tuple[Any
 
 def arity(function: Callable[..., Any]) -> int:
     """How many positional arguments a function takes without being given defaults; 0 if that cannot be seen."""
-    if isinstance(function, BlackBox):
+    if is_box(function):
         return arity(function.callee.function)
     if isinstance(function, jax.tree_util.Partial):
         return arity(function.func) - len(function.args)
@@ -133,21 +136,16 @@ def as_function(function: Callable[..., Any], name: str) -> Any:
     return function
 
 
-class Wrapped:
+class Wrapped(Showing):
     """A function that is made of wrapped ones, so that it needs no wrapping."""
 
-    shown: Any = None  # how the positions are shown of which it is a function
+    box = None
 
 
 def shown_by(*functions: Any) -> Any:
     """How positions are shown by the first of some wrapped functions that says so; None if none does."""
-    for function in functions:
-        given = function.function if isinstance(function, (Function, Scalar)) else function
-        if isinstance(given, jax.tree_util.Partial):
-            given = attribute(given.func, "__self__")
-        if isinstance(given, (Part, Wrapped, Showing)) and given.shown is not None:
-            return given.shown
-    return None
+    said = (function.shown for function in functions if function is not None)
+    return next((shown for shown in said if shown is not None), None)
 
 
 def wrapped(kind: type[T], function: Any, name: str) -> T:
@@ -155,48 +153,93 @@ def wrapped(kind: type[T], function: Any, name: str) -> T:
     return function if isinstance(function, (kind, Wrapped)) else kind(function, name)  # type: ignore[call-arg, return-value]
 
 
-@part
-class Function:
-    """A user's function of any result, checked where it is called."""
+class Checked(Part):
+    """A user's function, wrapped once, and checked where it is called."""
 
     function: Any
-    name: str = static()
+    name: str
+    is_scalar = False  # whether it must return one number
 
     def __post_init__(self) -> None:
         set_field(self, "function", as_function(self.function, self.name))
+
+    @abstractmethod
+    def __call__(self, *arguments: Any) -> Any:
+        """What the function returns."""
+
+    @abstractmethod
+    def kept(self, result: Any) -> Any:
+        """What a black box returned on the host, checked, and safe from what it does next."""
+
+    @property
+    def box(self) -> BlackBox | None:
+        """The black box that it is; None: it is none."""
+        return self.function if is_box(self.function) else None
+
+    @property
+    def hosted(self) -> Callable[[dict[Any, Any]], Any] | None:
+        return None if self.box is None or self.box.is_callback else self._straight
+
+    def _straight(self, functions: dict[Any, Any]) -> Any:
+        callee = self.function.callee
+        return functions.setdefault((callee, self.name, type(self)), calling(callee, self.kept, self.explain))
+
+    def explain(self, error: Exception, arguments: tuple[Any, ...]) -> None:
+        """Say more of an error of the function."""
+        explain(error, self.function, self.name, arguments)
+
+    @property
+    def shown(self) -> Any:
+        """As the part says that it is, or of which it is a method."""
+        is_plain = isinstance(self.function, jax.tree_util.Partial)
+        given = attribute(self.function.func, "__self__") if is_plain else self.function
+        return given.shown if isinstance(given, (Part, Showing)) else None
+
+    def __repr__(self) -> str:
+        return show(self.function)
+
+
+@part
+class Function(Checked):
+    """A user's function of any result."""
+
+    function: Any
+    name: str = static()
 
     def __call__(self, *arguments: Any) -> Any:
         return as_arrays(call_checked(self.function, self.name, arguments), self.name)
 
-    def __repr__(self) -> str:
-        return show(self.function)
+    def kept(self, result: Any) -> Any:
+        # A copy: the function may fill the same array again, and is not to find it read-only.
+        checked = as_arrays(result, self.name)
+        return checked.copy() if type(checked) is np.ndarray else jax.tree.map(np.array, checked)
 
 
 @part
-class Scalar:
+class Scalar(Checked):
     """A user's function that must return one real number; whatever its dtype, the result is a float."""
 
     function: Any
     name: str = static()
-
-    def __post_init__(self) -> None:
-        set_field(self, "function", as_function(self.function, self.name))
+    is_scalar = True
 
     def __call__(self, *arguments: Any) -> Any:
         return as_scalar(call_checked(self.function, self.name, arguments), self.name)
 
-    def __repr__(self) -> str:
-        return show(self.function)
+    def kept(self, result: Any) -> Any:
+        return as_scalar(result, self.name)
 
 
-def simulation(simulate: Callable[..., Any]) -> Simulation:
+def simulation(simulate: Function) -> Simulation:
     """What a user's simulator says of itself, however it is wrapped."""
-    while isinstance(simulate, (Function, jax.tree_util.Partial, BlackBox)):
-        if isinstance(simulate, Function):
-            simulate = simulate.function
+    given = simulate.function
+    while True:
+        if is_box(given):
+            given = given.callee.function
+        elif isinstance(given, jax.tree_util.Partial):
+            given = given.func
         else:
-            simulate = simulate.func if isinstance(simulate, jax.tree_util.Partial) else simulate.callee.function
-    return Simulation(simulate)
+            return Simulation(given)
 
 
 def as_arrays(result: Any, name: str) -> Any:

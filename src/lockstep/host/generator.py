@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeGuard
 
 import jax
 import jax.random as jr
@@ -77,6 +77,11 @@ class RandomKey:
         return "a random generator"
 
 
+def is_generator(argument: object) -> bool:
+    """Whether an argument will be a generator for the user's function."""
+    return type(argument) is RandomKey or is_key(argument)
+
+
 def seeds_of(words: Array) -> list[int]:
     """A number of 64 bits for each row of words; of more than two words (or of several keys) it depends on all."""
     words = np.ascontiguousarray(words, np.uint32)
@@ -85,10 +90,11 @@ def seeds_of(words: Array) -> list[int]:
     return words.reshape(-1, 2).view(np.uint64).ravel().tolist()
 
 
+def is_words(node: object) -> TypeGuard[RandomKey]:
+    """Whether a node of a tree is a key on the host, of which the words are leaves."""
+    return isinstance(node, RandomKey)
+
+
 def as_keys(tree: Tree) -> Any:
     """The words of keys as JAX's keys again."""
-    return jax.tree.map(
-        lambda node: jr.wrap_key_data(node.words) if isinstance(node, RandomKey) else node,
-        tree,
-        is_leaf=lambda node: isinstance(node, RandomKey),
-    )
+    return jax.tree.map(lambda node: jr.wrap_key_data(node.words) if is_words(node) else node, tree, is_leaf=is_words)

@@ -43,7 +43,7 @@ class Stand(NDArrayOperatorsMixin):
 
 
 def _jax_of(function: Callable[..., Any], arguments: Any, options: Any) -> Stand:
-    given = jax.tree.map(plain, (tuple(arguments), options), is_leaf=lambda one: isinstance(one, Stand))
+    given = jax.tree.map(plain, (tuple(arguments), options))
     made = getattr(jnp, function.__name__, None)
     if made is None:
         raise TypeError(f"JAX has no function {function.__name__}")

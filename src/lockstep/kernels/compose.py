@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from typing import Any
 
@@ -46,8 +47,9 @@ class Cycle(Kernel):
 
     def __post_init__(self) -> None:
         # A cycle within a cycle is one longer cycle.
-        nested = (k.kernels if isinstance(k, Cycle) else (k,) for k in _kernels(self.kernels, "Cycle"))
+        nested = (kernel.in_turn or (kernel,) for kernel in _kernels(self.kernels, "Cycle"))
         set_field(self, "kernels", tuple(itertools.chain.from_iterable(nested)))
+        _require_one_shape(self.kernels, "Cycle")
         set_field(self, "is_memory_shared", _share_memory(self.kernels, "Cycle"))
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> tuple[Any, ...]:
@@ -80,6 +82,11 @@ class Cycle(Kernel):
     error = property(lambda self: _errors(self.kernels))
     remembered = property(lambda self: _remembered(self.kernels))
     applications = property(lambda self: (1.0,) * len(self.kernels))
+    in_turn = property(lambda self: self.kernels)
+    info_shape = property(lambda self: (len(self.kernels), *self.kernels[0].info_shape))
+
+    def composed(self, matrices: list[np.ndarray]) -> np.ndarray:
+        return functools.reduce(np.matmul, matrices)
 
 
 @part
@@ -102,9 +109,7 @@ class Mixture(Kernel):
 
     def __post_init__(self) -> None:
         set_field(self, "kernels", _kernels(self.kernels, "Mixture"))
-        lengths = {len(kernel.kernels) if isinstance(kernel, Cycle) else 0 for kernel in self.kernels}
-        if len(lengths) > 1:
-            raise ValueError("Mixture: its kernels are cycles of different lengths; give cycles of one length, or none")
+        _require_one_shape(self.kernels, "Mixture")
         set_field(self, "is_memory_shared", _share_memory(self.kernels, "Mixture"))
         count = len(self.kernels)
         weights = np.full(count, 1 / count) if self.weights is None else self.weights
@@ -153,6 +158,10 @@ class Mixture(Kernel):
     error = property(lambda self: _errors(self.kernels))
     remembered = property(lambda self: _remembered(self.kernels))
     applications = property(lambda self: self.weights)
+    info_shape = property(lambda self: self.kernels[0].info_shape)
+
+    def composed(self, matrices: list[np.ndarray]) -> np.ndarray:
+        return np.tensordot(np.asarray(self.weights), matrices, axes=1)
 
 
 def _stacked(infos: list[Any]) -> Any:
@@ -177,6 +186,12 @@ def _kernels(kernels: Any, name: str) -> tuple[Kernel, ...]:
         if kernel.is_coupling:
             raise TypeError(f"{name} cannot be made of a {kernel.name}; compose the kernels that it couples")
     return found
+
+
+def _require_one_shape(kernels: tuple[Kernel, ...], name: str) -> None:
+    """What kernels tell of an update must fit together."""
+    if len({kernel.info_shape for kernel in kernels}) > 1:
+        raise ValueError(f"{name}: its kernels are cycles of different lengths; give cycles of one length, or none")
 
 
 def _remembered(kernels: tuple[Kernel, ...]) -> tuple[Any, ...]:

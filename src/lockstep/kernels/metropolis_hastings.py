@@ -11,7 +11,7 @@ import numpy as np
 from lockstep.core import random
 from lockstep.core.adopt import adopted
 from lockstep.core.declared import passing_on
-from lockstep.core.kernel import Info, Kernel, Noise, State
+from lockstep.core.kernel import Info, Noise, Simple, State
 from lockstep.core.parts import part, set_field
 from lockstep.core.proposal import Proposal
 from lockstep.core.ratio import Ratio
@@ -33,7 +33,7 @@ class Meeting(NamedTuple):
 
 @part
 @passing_on("ratio", "shown is_memory_random exact_when error forecaster")
-class MetropolisHastings(Kernel):
+class MetropolisHastings(Simple):
     """Propose a candidate, accept it iff ``noise.accept <= log_ratio < inf``.
 
     Every algorithm of the package is this step with another `Ratio`. ``noise`` draws everything random, ``move`` is a
@@ -156,14 +156,16 @@ class NoiseSource:
 
 
 def both_moved(
-    kernel: Any, first: State, second: State, noise: Noise, meet: Meeting
+    kernel: Simple, first: State, second: State, noise: Noise, meet: Meeting
 ) -> tuple[tuple[State, Info], tuple[State, Info]]:
-    """One update of two chains of a kernel with a ``proposal`` and a method ``decide``."""
+    """One update of two chains of one kernel."""
     proposal_noise, ratio_noise, accept = noise
     # PROPOSE a candidate to the first chain, and the same to the second as often as their laws allow.
     proposed = kernel.proposal(proposal_noise, first.position)
     candidate, _ = proposed
-    proposed_second = kernel.proposal.coupled(proposal_noise, meet.proposal, first.position, candidate, second.position)
+    coupled = kernel.proposal.coupled
+    assert coupled is not None  # else the chains cannot meet, and are not moved in this way
+    proposed_second = coupled(proposal_noise, meet.proposal, first.position, candidate, second.position)
     # NOISE of the ratio: shared, or where a memory holds it, such that both come to remember the same.
     other_noise, is_same = kernel.ratio.coupled_noise(ratio_noise, meet.ratio, first.memory, second.memory)
     moved, info = kernel.decide(first, proposed, ratio_noise, accept)

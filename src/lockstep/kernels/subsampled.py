@@ -20,7 +20,7 @@ from lockstep.kernels.delayed import Delayed
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.kernels.standard import standard
 from lockstep.subsampling.diagnosis import Diagnosis
-from lockstep.subsampling.proposals import check_proposal, choose_proposal, is_short
+from lockstep.subsampling.proposals import check_proposal, choose_proposal
 from lockstep.subsampling.rows import Rows
 from lockstep.subsampling.scatter import Scattered
 
@@ -77,7 +77,7 @@ class Recipe:
                 f"an estimate of variance {VARIANCE} would take {count:,} of the {one.rows.size:,} rows "
                 f"({diagnosis}); all of them are used instead. ls.standard is as good here"
             )
-        if not diagnosis.is_normal_enough or (self.proposal is None and is_short(proposal)):
+        if not diagnosis.is_normal_enough or (self.proposal is None and proposal.is_short):
             walk = "ls.standard" if takes_all else "ls.corrected(ls.estimators.subsample(...), ...)"
             warn(
                 f"the posterior is not close to the normal approximation at its mode ({diagnosis}): candidates from "

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lockstep.chains.pool import Workforce
 from lockstep.core.adopt import adopted
 from lockstep.core.arguments import MOST_SEED, flag, path_of, whole
 from lockstep.core.kernel import Kernel
@@ -20,6 +19,7 @@ from lockstep.lagged.choice import UNSEEN, chosen, far_apart
 from lockstep.lagged.group import Group
 from lockstep.lagged.pairs import Setting, run_pairs
 from lockstep.lagged.start import law_of_start
+from lockstep.workers.pool import Workforce
 
 LEVEL = 0.01  # of the total variation distance that counts as equilibrium
 CONFIDENCE = 0.95

@@ -9,7 +9,6 @@ import jax
 import numpy as np
 
 from lockstep.chains.outcome import Outcome
-from lockstep.chains.starts import initial_positions
 from lockstep.chains.task import Task
 from lockstep.core import random
 from lockstep.core.precision import double_precision
@@ -20,6 +19,7 @@ from lockstep.host.boxes import is_interpreted
 from lockstep.host.callback import raised_here
 from lockstep.lagged.average import Average
 from lockstep.lagged.distance import distances
+from lockstep.starts.start import initial_positions
 
 
 class Draws(NamedTuple):

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from lockstep.chains.fit import fitted_parts
 from lockstep.chains.groups import STOP, run_all
 from lockstep.chains.interrupt import Stop, stopped
 from lockstep.chains.outcome import Outcome
@@ -29,6 +28,7 @@ from lockstep.host.callback import raised_here
 from lockstep.lagged.average import Average
 from lockstep.lagged.group import Group, Kept
 from lockstep.lagged.start import PairStart, law_after_fit, placed_law, walked
+from lockstep.starts.fit import fitted_parts
 
 MOST_GROUPS = 64
 FEWEST_PAIRS = 32  # of a compiled group: moved at once, they cost little more than one

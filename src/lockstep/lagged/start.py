@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from lockstep.chains.fit import warn_if_far
-from lockstep.chains.placing import Walked, law_of, placed
-from lockstep.chains.starts import Starts, initial_positions
 from lockstep.core import random
 from lockstep.core.flat import unflatten
 from lockstep.core.kernel import Kernel
 from lockstep.core.parts import part
 from lockstep.core.precision import canonical, double_precision
 from lockstep.core.types import Array, Key, Position
-from lockstep.coupling.common_noise import Pair
+from lockstep.coupling.pair import Pair
 from lockstep.host.functions import Function
+from lockstep.starts.fit import warn_if_far
+from lockstep.starts.placing import law_of, placed
+from lockstep.starts.start import Fixed, Law, Starts, Walked, initial_positions, start_of
 from lockstep.subsampling.scatter import Scattered
 
 LOOKED_AT = 64  # starts, to tell whether they are too far from a mode
 
 
 @part
-class PairStart:
+class PairStart(Law):
     """A start for each of two chains, drawn independently by one law."""
 
     draw: Any
@@ -33,17 +33,7 @@ class PairStart:
 
 
 @part
-class Fixed:
-    """The law of one position."""
-
-    position: Position
-
-    def __call__(self, key: Key) -> Position:
-        return self.position
-
-
-@part
-class AroundMode:
+class AroundMode(Law):
     """The normal approximation at a mode."""
 
     center: Array
@@ -63,9 +53,7 @@ def law_of_start(kernel: Kernel, initial: Any) -> Any:
             f"initial is {type(initial).__name__}; pairs begin by a law: give a function of a random key that draws a "
             f"position, or one position"
         )
-    if isinstance(initial, type):
-        raise TypeError(f"initial is the class {initial.__name__}; give a position, or an instance of it")
-    if callable(initial):
+    if start_of(initial).is_each:
         return Function(initial, "initial")
     with double_precision():
         return Fixed(canonical(initial, "initial"))
@@ -73,9 +61,8 @@ def law_of_start(kernel: Kernel, initial: Any) -> Any:
 
 def placed_law(kernel: Kernel, draw: Callable[..., Any]) -> Any:
     """The law of positions on which chains walk, for one of what is shown of them."""
-    if kernel.shown is not None and kernel.shown.unconstrained is not None and isinstance(draw, Fixed):
-        return Fixed(kernel.shown.unconstrained(draw.position))
-    return placed(kernel, draw)
+    found = placed(kernel, draw)
+    return found if callable(found) else Fixed(found)
 
 
 def walked(kernel: Kernel, draw: Callable[..., Any]) -> Any:
@@ -85,10 +72,11 @@ def walked(kernel: Kernel, draw: Callable[..., Any]) -> Any:
 
 def law_after_fit(draw: Callable[..., Any], start: Position, key: Key) -> Any:
     """The law by which chains begin, after a fit has found where they may: one position gives way to that."""
+    is_each = start_of(draw).is_each
     if isinstance(start, Scattered):
-        if isinstance(draw, Fixed):
+        if not is_each:
             return AroundMode(start.mode.center, start.mode.factor, canonical(start.mode.position, "position"))
         warn_if_far(start, initial_positions(draw, LOOKED_AT, key))
-    elif start is not None and isinstance(draw, Fixed):
+    elif start is not None and not is_each:
         return Fixed(canonical(start, "position"))
     return draw

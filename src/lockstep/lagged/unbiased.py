@@ -11,7 +11,6 @@ from typing import Any
 import jax
 import numpy as np
 
-from lockstep.chains.pool import Workforce
 from lockstep.core.arguments import whole
 from lockstep.coupling.names import named_arrays
 from lockstep.lagged.average import Average
@@ -19,6 +18,7 @@ from lockstep.lagged.choice import UNSEEN, Choice, chosen, far_apart
 from lockstep.lagged.convergence import MOST_UPDATES, Convergence, converged, first_pairs, setting_of
 from lockstep.lagged.group import Group
 from lockstep.lagged.pairs import Setting, extended, run_pairs
+from lockstep.workers.pool import Workforce
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)

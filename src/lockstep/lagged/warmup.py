@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from lockstep.chains.pool import Workforce
 from lockstep.chains.task import Task
 from lockstep.lagged.convergence import convergence
 from lockstep.storage.directory import WARMUP
+from lockstep.workers.pool import Workforce
 
 COUPLED = "coupled"
 WARMUP_STREAM = 21  # of seeds: the pairs are others than the chains of the run

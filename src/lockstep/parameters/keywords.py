@@ -15,7 +15,7 @@ from lockstep.estimators.sides import HostSide
 from lockstep.host.black_box import BlackBox, replaced, see_alike
 from lockstep.host.boxes import is_box
 from lockstep.host.callee import Callee
-from lockstep.host.functions import Function, Scalar
+from lockstep.host.functions import Checked
 
 ONE = "theta"  # what stands for all names in a signature
 
@@ -69,7 +69,7 @@ def by_name(tree: Tree, names: tuple[str, ...]) -> Any:
     """A kernel or an estimator whose functions get a dict of values: those with the names as parameters get these."""
 
     def is_function(node: object) -> bool:
-        return isinstance(node, (Function, Scalar)) or is_box(node)
+        return isinstance(node, Checked) or is_box(node)
 
     def convert(node: Any) -> Any:
         if is_box(node):
@@ -90,11 +90,12 @@ def by_name(tree: Tree, names: tuple[str, ...]) -> Any:
 
 def _box(box: BlackBox, names: tuple[str, ...], name: str) -> BlackBox:
     function = box.callee.function
-    inner = function.function if isinstance(function, HostSide) else function
+    side = function if isinstance(function, HostSide) else None
+    inner = function if side is None else side.function
     if not takes(inner, names, name):
         return box
     named: Any = Named(inner, names)
-    found = replaced(box, callee=Callee(function.calling(named) if isinstance(function, HostSide) else named))
+    found = replaced(box, callee=Callee(named if side is None else side.calling(named)))
     see_alike(found, box)
     return found
 

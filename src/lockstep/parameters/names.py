@@ -59,10 +59,8 @@ def names_of(names: Any, argument: str) -> Names:
     return Names(tuple(names))
 
 
-def require_fit(shown: Any, position: Position) -> None:
+def require_fit(shown: Names, position: Position) -> None:
     """Refuse names for a position that they do not fit."""
-    if not isinstance(shown, Names):
-        return
     shape = np.shape(position) if not isinstance(position, (dict, tuple, list)) else None
     if shape not in (((len(shown.names),),) if len(shown.names) > 1 else ((), (1,))):
         raise ValueError(

@@ -9,21 +9,17 @@ import jax.numpy as jnp
 import numpy as np
 
 from lockstep.core import random
-from lockstep.core.estimator import Estimator
-from lockstep.core.evaluation import Evaluation
 from lockstep.core.kernel import Kernel
 from lockstep.core.parts import part, set_field, static
 from lockstep.core.shown import Placement
 from lockstep.core.trees import choose, is_concrete
 from lockstep.core.types import Array, Key, Position
-from lockstep.estimators.samples import as_estimator
-from lockstep.estimators.within import WithinEvaluation
 from lockstep.host.functions import Scalar, wrapped
 from lockstep.parameters.axes import axes_of, coordinates_of, shape_of
 from lockstep.parameters.given import is_prior, prior_of
 from lockstep.parameters.keywords import by_name
 from lockstep.parameters.priors import Prior
-from lockstep.parameters.wrapping import kernel_of_posterior, within
+from lockstep.parameters.wrapping import around
 
 # What functions of kernels call their other arguments.
 TAKEN = frozenset({"rng", "generator", "key", "noise", "count", "position", "candidate", "chain", "draw"})
@@ -105,15 +101,7 @@ class Parameters(Placement):
         Whatever ``kernel`` takes as ``log_prior`` or has in its ``log_density`` counts besides: give it the likelihood
         alone, and None as ``log_prior``.
         """
-        if isinstance(kernel, Kernel):
-            return kernel_of_posterior(self, by_name(kernel, self.names))
-        if isinstance(kernel, Estimator):
-            return within(self, by_name(kernel, self.names))
-        if isinstance(kernel, Evaluation) and not kernel.has_path:
-            return WithinEvaluation(self, by_name(kernel, self.names))
-        if not callable(kernel) or isinstance(kernel, type):
-            raise TypeError(f"kernel is {kernel!r}; it must be a kernel such as ls.standard(log_likelihood, proposal)")
-        return within(self, by_name(as_estimator(kernel, "kernel"), self.names))
+        return around(by_name(kernel, self.names), self)
 
     def values(self, position: Position) -> Position:
         """The values at a position of a chain, a dict by name."""

@@ -80,7 +80,7 @@ class OfSciPyVector(Prior):
         return called(self._all_log_densities, value)
 
     def _all_log_densities(self, values: np.ndarray) -> np.ndarray:
-        if not isinstance(self.support, Simplex):
+        if self._name != "dirichlet":
             return np.asarray(self.distribution.logpdf(values)).reshape(len(values))
         # A Dirichlet distribution takes points in columns, and raises where a component has rounded to 0.
         found, is_inside = np.full(len(values), -np.inf), (values > 0).all(axis=1)
@@ -92,7 +92,11 @@ class OfSciPyVector(Prior):
         return drawn(key, self.support.shape, lambda rng: np.ravel(self.distribution.rvs(size=1, random_state=rng)))
 
     def __repr__(self) -> str:
-        return f"scipy.stats.{type(self.distribution).__name__.removesuffix('_frozen')}"
+        return f"scipy.stats.{self._name}"
+
+    @property
+    def _name(self) -> str:
+        return type(self.distribution).__name__.removesuffix("_frozen")
 
 
 def called(log_densities: Callable[[np.ndarray], np.ndarray], value: Array) -> Array:

@@ -1,18 +1,20 @@
-"""A prior put around the ratios of a kernel."""
+"""A prior put around the ratios of a kernel, an estimator or an evaluation."""
 
 from __future__ import annotations
 
+import functools
 from typing import Any
-
-import jax
 
 from lockstep.core.declared import Part
 from lockstep.core.estimator import Estimator
+from lockstep.core.evaluation import Evaluation
 from lockstep.core.kernel import Kernel
 from lockstep.core.parts import part
 from lockstep.core.shown import Placement
 from lockstep.core.types import Array, Position
-from lockstep.estimators.within import Within
+from lockstep.core.walk import parts, with_parts
+from lockstep.estimators.samples import as_estimator
+from lockstep.estimators.within import Within, WithinEvaluation
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.ratios.estimated import Estimated
 from lockstep.ratios.posterior import Posterior
@@ -45,37 +47,47 @@ class PriorOfPosition(Part):
     shown = property(lambda self: self.placement)
 
 
-def kernel_of_posterior(placement: Placement, kernel: Any) -> Any:
-    """The kernel with the prior around each of its ratios; what finds a mode first is put into the coordinates."""
+@functools.singledispatch
+def around(given: Any, placement: Placement) -> Any:
+    """A kernel, an estimator or an evaluation for a likelihood with the prior around it, as one for the posterior."""
+    if not callable(given) or isinstance(given, type):
+        raise TypeError(f"kernel is {given!r}; it must be a kernel such as ls.standard(log_likelihood, proposal)")
+    return _around_estimator(as_estimator(given, "kernel"), placement)
 
-    def is_whole(node: object) -> bool:
-        return (isinstance(node, Kernel) and not node.kernels) or _is_unfitted(node)
 
-    def convert(node: Any) -> Any:
-        if not is_whole(node):
-            return node
-        if isinstance(node, Kernel) and node.with_prior is not None:
+@around.register
+def _around_kernel(kernel: Kernel, placement: Placement) -> Any:
+    """The prior is put around each ratio; what finds a mode first is put into the coordinates."""
+
+    def convert(node: Kernel) -> Any:
+        if node.with_prior is not None:
             return node.with_prior(placement)
-        if not isinstance(node, MetropolisHastings):
+        if (simple := node.simple) is None:
             return _moved(placement, node)
-        rule: Any = node.ratio.rule
-        if rule is not None and _is_unfitted(node.ratio.estimator):
-            return MetropolisHastings(node.proposal, Estimated(within(placement, node.ratio.estimator), rule))
-        unfitted = [one for one in jax.tree.leaves(node, is_leaf=_is_unfitted) if _is_unfitted(one)]
-        if unfitted:
+        rule, estimator = simple.ratio.rule, simple.ratio.estimator
+        if rule is not None and estimator is not None and _is_unfitted(estimator):
+            return MetropolisHastings(simple.proposal, Estimated(_moved(placement, estimator), rule))
+        if unfitted := parts(node, Part, _is_unfitted):
             return _moved(placement, unfitted[0])
-        return MetropolisHastings(node.proposal, Posterior(placement, node.ratio))
+        return MetropolisHastings(simple.proposal, Posterior(placement, simple.ratio))
 
-    return jax.tree.map(convert, kernel, is_leaf=is_whole)
+    return with_parts(kernel, Kernel, lambda node: not node.kernels or _is_unfitted(node), convert)
 
 
-def within(placement: Placement, estimator: Any) -> Estimator:
-    """The estimator of the posterior's D, from one of the likelihood's."""
+@around.register
+def _around_estimator(estimator: Estimator, placement: Placement) -> Estimator:
     return _moved(placement, estimator) if _is_unfitted(estimator) else Within(placement, estimator)
 
 
-def _is_unfitted(node: object) -> bool:
-    return isinstance(node, Part) and not node.is_fitted
+@around.register
+def _around_evaluation(evaluation: Evaluation, placement: Placement) -> Evaluation:
+    if evaluation.has_path:
+        raise TypeError(f"kernel is {evaluation!r}, which finds paths; give the kernel that keeps them")
+    return WithinEvaluation(placement, evaluation)
+
+
+def _is_unfitted(node: Part) -> bool:
+    return not node.is_fitted
 
 
 def _moved(placement: Placement, node: Any) -> Any:

@@ -28,6 +28,8 @@ from lockstep.proposals.scales import (
     vector_of,
 )
 
+SHORT = 0.3  # of a step of Crank and Nicolson: it remembers where it was for 20 accepted updates and more
+
 
 @part
 class IndependentStudent(Proposal):
@@ -107,6 +109,10 @@ class CrankNicolson(Proposal):
         set_field(self, "scale", scale_of(self.scale, "scale of CrankNicolson"))
         if is_concrete(self.step) and not (is_number(self.step) and 0 < self.step <= 1):
             raise ValueError(f"step of CrankNicolson is {self.step!r}; it must be one number, above 0 and at most 1")
+
+    @property
+    def is_short(self) -> bool:
+        return bool(self.step < SHORT)
 
     def noise(self, key: Key, position: Position, shape: Shape = ()) -> Array:
         _, scale = require_fit(self.mean, self.scale, position, "CrankNicolson", self.order)

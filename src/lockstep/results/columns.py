@@ -12,8 +12,8 @@ import numpy as np
 from lockstep.core.sampled import Sampled
 from lockstep.core.types import Tree
 from lockstep.core.version import __version__
-from lockstep.coupling.common_noise import Pair
 from lockstep.coupling.names import components, shown_arrays
+from lockstep.coupling.pair import legs
 from lockstep.engine.bad_ratios import infos
 from lockstep.storage.archive import commit
 from lockstep.storage.errors import StorageError
@@ -86,8 +86,7 @@ def to_csv(run: Sampled, path: Path) -> list[Path]:
 
 
 def _columns(run: Sampled) -> Iterator[tuple[str, np.ndarray]]:
-    legs = run.positions if isinstance(run.positions, Pair) else (run.positions,)
-    for leg, positions in enumerate(legs):
+    for leg, positions in enumerate(legs(run.positions)):
         for name, array in shown_arrays(run.shown, positions).items():
             if not PLAIN.fullmatch(name) or name.endswith("__"):
                 raise StorageError(

@@ -9,7 +9,8 @@ import jax
 import numpy as np
 
 from lockstep.core.sampled import Sampled
-from lockstep.coupling.common_noise import Pair, ShadowedInfo
+from lockstep.coupling.infos import Marked
+from lockstep.coupling.pair import legs
 from lockstep.engine.bad_ratios import infos
 
 GOOD_RHAT = 1.01
@@ -86,9 +87,8 @@ def good_news(table: Any) -> list[str]:
 
 def longest_stays(run: Sampled, least: int = LONG) -> list[Stay]:
     """The longest time in one state, of each chain in which it may be so many draws; of coupled chains, of both."""
-    legs = list(infos(run.info))
     found = []
-    for leg in legs[:1] if isinstance(run.info, ShadowedInfo) else legs:
+    for leg in run.info.walking if isinstance(run.info, Marked) else infos(run.info):
         accepted = np.asarray(leg.is_accepted)
         seen = accepted.reshape(run.chains, run.draws, -1).any(axis=2) if accepted.ndim > 2 else accepted != 0
         has_moved = np.asarray(seen)
@@ -145,7 +145,7 @@ def _is_stuck(stay: Stay, run: Sampled, acceptance: float) -> bool:
 
 def _cure(run: Sampled, stays: list[Stay]) -> str | None:
     """What would cure chains that stick, measured where they stood; None if that cannot be measured."""
-    if run.kernel is None or isinstance(run.walked, Pair):
+    if run.kernel is None or len(legs(run.walked)) > 1:
         return None
     chains = sorted({stay.chain for stay in stays})[:FEW]
     draws = [_stood(run, chain) for chain in chains]

@@ -7,10 +7,12 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from lockstep.core.kernel import Info
 from lockstep.core.sampled import Sampled
 from lockstep.core.types import Tree
-from lockstep.coupling.names import components, named_arrays
+from lockstep.coupling.names import ONE, components, named_arrays
 from lockstep.storage.archive import temporary_of
 from lockstep.storage.errors import StorageError
 
@@ -66,7 +68,7 @@ def to_zarr(run: Sampled, path: Path) -> Path:
 
 def _plain(run: Sampled) -> Any:
     """The run as a DataTree; names that could lead out of a store are refused."""
-    for name in (*(one.name for one in components(run)), *named_arrays(without_paths(run.info))):
+    for name in (*(one.name for one in components(run)), *named_arrays(apart_from_paths(run.info)[0])):
         if "/" in name or "\\" in name or name.startswith("."):
             raise StorageError(f"the position has a part named {name!r}, which no file can hold; rename it")
     return run.to_datatree()
@@ -79,6 +81,9 @@ def _require_package(name: str) -> None:
         raise ImportError(f"this export needs {name}; install it with `pip install 'lockstep-mcmc[export]'`") from None
 
 
-def without_paths(info: Tree) -> Any:
-    """An info without the paths that it keeps."""
-    return info._replace(kept=()) if isinstance(info, Info) else info
+def apart_from_paths(info: Tree) -> tuple[Any, dict[str, np.ndarray]]:
+    """An info without the paths that it keeps, and these by name."""
+    if not isinstance(info, Info):
+        return info, {}
+    paths = named_arrays(info.kept).items()
+    return info._replace(kept=()), {"path" if name == ONE else f"path_{name}": array for name, array in paths}

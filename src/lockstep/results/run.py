@@ -14,15 +14,14 @@ import numpy as np
 
 from lockstep.chains.about import about
 from lockstep.core.arguments import path_of
-from lockstep.core.kernel import Info
 from lockstep.core.sampled import Sampled
 from lockstep.core.types import Position, Tree
 from lockstep.core.version import __version__
-from lockstep.coupling.common_noise import Pair
 from lockstep.coupling.names import ONE, named_arrays, shown_arrays
+from lockstep.coupling.pair import Pair, legs, of_each
 from lockstep.engine.bad_ratios import infos, total
 from lockstep.results.columns import to_arrow, to_csv, to_dataframe, to_parquet
-from lockstep.results.export import to_inferencedata, to_netcdf, to_zarr, without_paths
+from lockstep.results.export import apart_from_paths, to_inferencedata, to_netcdf, to_zarr
 from lockstep.results.report import write_report
 from lockstep.results.summary import Summary, summarize
 
@@ -61,9 +60,7 @@ class Run(Sampled):
     def positions(self) -> Position:
         if self.shown is None:
             return self.walked
-        if isinstance(self.walked, Pair):
-            return Pair(*map(self.shown.all_values, self.walked))
-        return self.shown.all_values(self.walked)
+        return of_each(self.shown.all_values, self.walked)
 
     @property
     def about(self) -> dict[str, Any]:
@@ -112,25 +109,18 @@ class Run(Sampled):
         """
         import arviz_base
 
-        legs = self.positions if isinstance(self.positions, Pair) else (self.positions,)
         groups = {
             name: shown_arrays(self.shown, leg)
-            for name, leg in zip(("posterior", "reference_posterior"), legs, strict=False)
+            for name, leg in zip(("posterior", "reference_posterior"), legs(self.positions), strict=False)
         }
         # A flag that holds for all updates may be one number.
         shape = (self.chains, self.draws)
-        dims: dict[str, list[str]] = {}
-        if isinstance(self.info, Info) and jax.tree.leaves(self.info.kept):
-            paths = {
-                "path" if name == "position" else f"path_{name}": array
-                for name, array in named_arrays(self.info.kept).items()
-            }
-            groups["posterior"] |= paths
-            dims = {
-                name: ["time", *(f"{name}_dim_{i}" for i in range(array.ndim - 3))] for name, array in paths.items()
-            }
-        info = jax.tree.map(lambda leaf: leaf if np.ndim(leaf) else np.full(shape, leaf), without_paths(self.info))
-        groups["sample_stats"] = named_arrays(info)
+        info, paths = apart_from_paths(self.info)
+        groups["posterior"] |= paths
+        dims = {name: ["time", *(f"{name}_dim_{i}" for i in range(array.ndim - 3))] for name, array in paths.items()}
+        groups["sample_stats"] = named_arrays(
+            jax.tree.map(lambda leaf: leaf if np.ndim(leaf) else np.full(shape, leaf), info)
+        )
         coords: dict[str, list[Any]] = {}
         if self.shown is not None:
             dims |= {name: list(axes) for name, axes in self.shown.dims.items()}
@@ -213,9 +203,11 @@ class Run(Sampled):
 
 def _named(run: Run) -> dict[str, np.ndarray]:
     """What is shown by name; of a pair, of both."""
-    if not isinstance(run.positions, Pair):
-        return shown_arrays(run.shown, run.positions)
-    legs = {leg: shown_arrays(run.shown, values) for leg, values in run.positions._asdict().items()}
+    shown = [shown_arrays(run.shown, leg) for leg in legs(run.positions)]
+    if len(shown) == 1:
+        return shown[0]
     return {
-        leg if name == ONE else f"{leg}_{name}": array for leg, named in legs.items() for name, array in named.items()
+        leg if name == ONE else f"{leg}_{name}": array
+        for leg, named in zip(Pair._fields, shown, strict=True)
+        for name, array in named.items()
     }

@@ -8,7 +8,7 @@ from typing import Any
 
 from lockstep.core.sampled import Sampled
 from lockstep.core.warnings import LockstepWarning
-from lockstep.coupling.common_noise import Marked
+from lockstep.coupling.infos import Marked
 from lockstep.engine.bad_ratios import infos, told_of_bad, told_of_broken
 from lockstep.engine.totals import failed_sentence
 from lockstep.results.convergence import good_news, problems

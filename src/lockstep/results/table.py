@@ -10,8 +10,8 @@ import numpy as np
 
 from lockstep.core.sampled import Sampled
 from lockstep.core.types import Tree
-from lockstep.coupling.common_noise import Pair
 from lockstep.coupling.names import components, shown_arrays
+from lockstep.coupling.pair import legs
 
 LOCATIONS = ("mean", "median", "eti", "hdi")  # in units of a component, known up to the error of its mean
 WITHHELD = "-"
@@ -26,7 +26,7 @@ def table_of(run: Sampled) -> Any:
     import arviz_stats
 
     with np.errstate(divide="ignore", invalid="ignore"):  # 0/0 of what never moved, which is withheld below
-        names = list(shown_arrays(run.shown, run.positions[0] if isinstance(run.positions, Pair) else run.positions))
+        names = list(shown_arrays(run.shown, legs(run.positions)[0]))
         table = arviz_stats.summary(run.to_datatree(), var_names=names, round_to="none").astype(float)
     diagnostics = [column for column in table.columns if column.startswith(("ess", "r_hat", "mcse"))]
     still = [one.name for one in components(run) if (one.legs[0] == one.legs[0].flat[0]).all()]

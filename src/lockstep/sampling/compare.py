@@ -9,7 +9,7 @@ from typing import Any
 
 from lockstep.core.arguments import require_run
 from lockstep.core.types import Tree
-from lockstep.coupling.common_noise import Marked
+from lockstep.coupling.infos import Marked
 from lockstep.results.run import Run
 from lockstep.results.table import WITHHELD, number
 from lockstep.sampling.sweep import Sweep, label

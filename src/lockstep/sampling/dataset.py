@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from lockstep.coupling.common_noise import Pair
 from lockstep.coupling.names import shown_arrays
+from lockstep.coupling.pair import legs
 from lockstep.results.run import Run
 
 
@@ -22,8 +22,7 @@ def dataset_of(points: Sequence[dict[str, Any]], runs: Sequence[Run], text: Call
     labels = {name: [text(value) for value in values[name]] for name in names}
     places = [tuple(labels[name].index(text(point[name])) for name in names) for point in points]
     shape = tuple(len(values[name]) for name in names)
-    ours = [run.positions.first if isinstance(run.positions, Pair) else run.positions for run in runs]
-    arrays = [shown_arrays(run.shown, positions) for run, positions in zip(runs, ours, strict=True)]
+    arrays = [shown_arrays(run.shown, legs(run.positions)[0]) for run in runs]
     taken = {"chain", "draw", "acceptance", "seconds", "draws", *arrays[0]} & set(names)
     if taken:
         raise ValueError(f"the grid has a setting called {taken.pop()!r}, as an axis or a variable is; rename it")

@@ -10,7 +10,6 @@ from lockstep.chains.groups import run_task
 from lockstep.chains.interrupt import stopped
 from lockstep.chains.outcome import Outcome
 from lockstep.chains.prepare import make_task
-from lockstep.chains.starts import warn_of_many_starts
 from lockstep.chains.task import Task
 from lockstep.chains.until import Criterion
 from lockstep.core.kernel import Kernel
@@ -20,6 +19,7 @@ from lockstep.engine.bad_ratios import warn_of_ratios
 from lockstep.lagged.warmup import is_coupled, with_coupled_warmup
 from lockstep.results.convergence import stuck
 from lockstep.results.run import Run
+from lockstep.starts.start import warn_of_many_starts
 from lockstep.storage.directory import changes_in
 
 WORTH_A_WARNING = 0.05  # the share of the chains that stick; the summary tells of a single one

@@ -20,7 +20,6 @@ import numpy as np
 from lockstep.chains.groups import STOP, run_all
 from lockstep.chains.interrupt import Stop, stopped
 from lockstep.chains.outcome import Outcome
-from lockstep.chains.pool import Workforce
 from lockstep.chains.prepare import make_task
 from lockstep.chains.task import Task
 from lockstep.chains.until import Criterion
@@ -35,6 +34,7 @@ from lockstep.sampling.sample import finished
 from lockstep.storage.archive import make_directory
 from lockstep.storage.configuration import describe
 from lockstep.storage.status import read_parts, status
+from lockstep.workers.pool import Workforce
 
 WORTH_A_POOL = 20.0  # seconds of work left on one process, from which starting others pays
 PLAIN = re.compile(r"[A-Za-z0-9_.+-]{1,32}")

@@ -12,14 +12,14 @@ import numpy as np
 from lockstep.chains.outcome import completed
 from lockstep.chains.prepare import make_task
 from lockstep.chains.session import run_chains
-from lockstep.chains.starts import Starts
 from lockstep.core.arguments import MOST_SEED, require_run, whole
 from lockstep.core.precision import double_precision
 from lockstep.core.sampled import Sampled
 from lockstep.core.types import Position
-from lockstep.coupling.common_noise import Coupled, Pair
+from lockstep.coupling.common_noise import Coupled
 from lockstep.coupling.maximal import MaximallyCoupled
 from lockstep.coupling.names import named_arrays
+from lockstep.coupling.pair import Pair
 from lockstep.estimators.combinations import two_sided
 from lockstep.estimators.samples import with_count
 from lockstep.host.functions import Function, wrapped
@@ -28,6 +28,7 @@ from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.separation.predict import replicates_of
 from lockstep.separation.summary import mean_and_error
 from lockstep.separation.trust import asymmetry_of
+from lockstep.starts.start import Starts
 
 TIMES = 4
 FEWEST_DRAWS = 100

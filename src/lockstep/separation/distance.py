@@ -10,7 +10,7 @@ import numpy as np
 
 from lockstep.core.arguments import is_number, require_run
 from lockstep.core.sampled import Sampled
-from lockstep.coupling.common_noise import CoupledInfo, Pair
+from lockstep.coupling.infos import CoupledInfo
 from lockstep.separation.summary import mean_and_error
 
 
@@ -51,7 +51,7 @@ def distance(run: Sampled, order: float = 1.0) -> Distance:
     Biswas and Mackey, "Bounding Wasserstein distance with couplings" (2024).
     """
     require_run(run)
-    if not isinstance(run.positions, Pair) or not isinstance(run.info, CoupledInfo):
+    if not isinstance(run.info, CoupledInfo):
         raise TypeError(
             "run is not one of two coupled kernels; give one of ls.MaximallyCoupled(exact, approximate) or ls.Coupled"
         )

@@ -10,7 +10,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from lockstep.chains.starts import initial_states
 from lockstep.core import random
 from lockstep.core.arguments import MOST_SEED, whole
 from lockstep.core.kernel import Kernel, Positioned
@@ -21,6 +20,7 @@ from lockstep.core.types import Array, Key, Tree
 from lockstep.coupling.common_noise import Shadowed
 from lockstep.engine.bad_ratios import explain
 from lockstep.engine.block import CELL, MOST_UPDATES, block_noise, take
+from lockstep.starts.states import initial_states
 
 LANES = 64  # replicates that walk side by side
 CELLS = 2  # of noise that are drawn at once for each of them,

@@ -9,14 +9,13 @@ import numpy as np
 
 from lockstep.core.adopt import adopted
 from lockstep.core.arguments import MOST_SEED, positive, require_run, whole
-from lockstep.core.kernel import Kernel
+from lockstep.core.kernel import Kernel, Simple
 from lockstep.core.sampled import Sampled
 from lockstep.core.types import Position
 from lockstep.core.warnings import warn
-from lockstep.coupling.common_noise import CoupledInfo, Pair
+from lockstep.coupling.infos import Marked
+from lockstep.coupling.pair import legs
 from lockstep.host.boxes import boxes
-from lockstep.kernels.compose import Cycle
-from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.separation.gaps import PENALTY
 from lockstep.separation.kept import keep, recall
 from lockstep.separation.precise import AIM, is_elsewhere, joined, pairs_for, relative_error, too_little_seen, withheld
@@ -130,7 +129,7 @@ def _predict(
     return shares[0] if weights == [1.0] else _together(shares, weights, updates)
 
 
-def replicates_of(run: Sampled, kernel: MetropolisHastings, pairs: int = 64, replicates: int = 16) -> Both:
+def replicates_of(run: Sampled, kernel: Simple, pairs: int = 64, replicates: int = 16) -> Both:
     """A few replicates forward and in reverse, to look at the noise of a kernel's estimator."""
     places, _ = places_of(run.walked, min(pairs, run.chains * run.draws))
     estimator = kernel.ratio.estimator
@@ -143,22 +142,22 @@ def _judged(run: Sampled, kernel: Kernel | None) -> tuple[Kernel, Position]:
     judged = run.kernel if kernel is None else kernel
     if judged is None:
         raise ValueError("run has no kernel (it was loaded from disk); call predict(run, kernel)")
-    positions = run.walked.second if isinstance(run.walked, Pair) else run.walked
+    *_, positions = legs(run.walked)
     judged = adopted(judged, Kernel, "kernel", "a kernel such as ls.naive(estimator, proposal)")
     return (judged.kernels[1] if judged.is_coupling else judged), positions
 
 
-def _weighted(kernel: Kernel) -> list[tuple[float, MetropolisHastings]]:
+def _weighted(kernel: Kernel) -> list[tuple[float, Simple]]:
     """The kernels of one accept/reject that a kernel is made of, and how often each is applied in an update."""
-    if isinstance(kernel, MetropolisHastings):
-        return [(1.0, kernel)]
+    if kernel.simple is not None:
+        return [(1.0, kernel.simple)]
     if len(kernel.applications):
         pairs = zip(kernel.applications, kernel.kernels, strict=True)
         return [(float(times) * inner, one) for times, part in pairs for inner, one in _weighted(part)]
     raise TypeError(f"kernel is {kernel!r}; a prediction needs one such as ls.naive(estimator, proposal)")
 
 
-def _is_always_exact(kernel: MetropolisHastings) -> bool:
+def _is_always_exact(kernel: Simple) -> bool:
     if kernel.ratio.rule is not None and kernel.ratio.estimator is not None:
         return False
     if kernel.exact_when is not None:
@@ -226,25 +225,22 @@ def places_of(positions: Position, pairs: int) -> tuple[Position, int]:
     return take, chains
 
 
-def _log_ratios(run: Any, judged: Any, index: int) -> np.ndarray | None:
+def _log_ratios(run: Sampled, judged: Kernel, index: int) -> np.ndarray | None:
     """The log ratios of all updates of the run that the judged kernel made; None if another made them."""
-    is_plain = isinstance(judged, MetropolisHastings)
-    is_cycle = isinstance(judged, Cycle) and all(isinstance(one, MetropolisHastings) for one in judged.kernels)
     whose, info = run.kernel, run.info
-    if isinstance(info, CoupledInfo) and len(run.kernel.kernels) == 2:
-        whose, info = run.kernel.kernels[1], info.second
-    if judged is not whose or not (is_plain or is_cycle):
+    if whose is not None and isinstance(info, Marked):
+        whose, info = whose.kernels[1], info.judged
+    kernels = [one.simple for one in judged.in_turn or (judged,)]
+    if judged is not whose or info is None or None in kernels:
         return None
-    log_ratios = np.asarray(info.log_ratio)
-    if is_cycle:
-        approximate = [i for i, one in enumerate(judged.kernels) if not _is_always_exact(one)]
-        log_ratios = log_ratios[..., approximate[index]]
+    approximate = [i for i, one in enumerate(kernels) if one is not None and not _is_always_exact(one)]
+    log_ratios = np.reshape(info.log_ratio, (run.chains, run.draws, -1))[..., approximate[index]]
     return np.where(log_ratios < np.inf, log_ratios, -np.inf)  # NaN and plus infinity are refused
 
 
 def _predict_one(
     run: Sampled,
-    kernel: MetropolisHastings,
+    kernel: Simple,
     positions: Position,
     size: Size,
     seed: int,

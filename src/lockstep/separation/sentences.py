@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 from lockstep.core.sampled import Sampled
-from lockstep.coupling.common_noise import ShadowedInfo
 from lockstep.separation.summary import summary as separation_of
 
 
@@ -14,11 +13,11 @@ def sentences(run: Sampled) -> list[str]:
     found = separation_of(run)
     who = (
         "The approximate kernel decided otherwise than the exact one"
-        if isinstance(run.info, ShadowedInfo)
+        if run.info.judged is None
         else "The two coupled chains separated"
     )
     times = "once" if found.marks == 1 else f"{found.marks:,} times"
-    while_equal = "" if isinstance(run.info, ShadowedInfo) else " at which they were equal"
+    while_equal = "" if run.info.judged is None else " at which they were equal"
     which = f" ({found.of})" if found.of else ""
     said = [f"{who}{which} {times} in {found.updates:,} updates{while_equal}."]
     low, high = found.rho_2_interval

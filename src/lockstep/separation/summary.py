@@ -11,7 +11,7 @@ import numpy as np
 from lockstep.core.arguments import require_run
 from lockstep.core.ratio import Ratio
 from lockstep.core.sampled import Sampled
-from lockstep.coupling.common_noise import CoupledInfo, ShadowedInfo
+from lockstep.coupling.infos import Marked
 from lockstep.ratios.carried import Silence
 from lockstep.separation import times
 
@@ -132,13 +132,11 @@ def summary(run: Sampled) -> Separation:
         ρ and τ with standard errors (``rho_1``, ``rho_1_se``, …), marks, and the share of identical states.
     """
     require_run(run)
-    if isinstance(run.info, ShadowedInfo):
-        return _of_shadowed(run)
-    if isinstance(run.info, CoupledInfo):
-        return _of_coupled(run)
-    raise TypeError(
-        "run is not one of coupled kernels: sample ls.Shadowed(exact, approximate) or ls.Coupled(first, second)"
-    )
+    if not isinstance(run.info, Marked):
+        raise TypeError(
+            "run is not one of coupled kernels: sample ls.Shadowed(exact, approximate) or ls.Coupled(first, second)"
+        )
+    return _of_shadowed(run) if run.info.judged is None else _of_coupled(run)
 
 
 def _of_shadowed(run: Sampled) -> Separation:

@@ -16,9 +16,9 @@ from lockstep.core.precision import canonical
 from lockstep.core.ratio import surely_below
 from lockstep.core.trees import is_concrete, is_key, namespace
 from lockstep.core.types import Array, Key, Position, Shape, Tree
-from lockstep.host.black_box import BlackBox, replaced
-from lockstep.host.boxes import map_boxes
-from lockstep.host.generator import RandomKey, as_keys
+from lockstep.host.black_box import replaced
+from lockstep.host.boxes import is_box, map_boxes
+from lockstep.host.generator import RandomKey, as_keys, is_generator
 from lockstep.host.limit import limit_now
 from lockstep.host.prior import prior_of
 from lockstep.host.scope import quiet
@@ -51,7 +51,7 @@ class ParticleEstimate(Evaluation):
     name = "the likelihood estimate"
 
     def __post_init__(self) -> None:
-        if isinstance(self.log_prior, BlackBox) and not self.filter.model.is_boxed:
+        if is_box(self.log_prior) and not self.filter.model.is_boxed:
             raise TypeError(
                 "log_prior is a black box, but the model's functions are compiled; write log_prior with jax.numpy, or "
                 "the model with functions on NumPy arrays"
@@ -81,7 +81,7 @@ class ParticleEstimate(Evaluation):
         return random.split(key, shape) if shape else key
 
     def opened(self, noise: Tree) -> FilterNoise:
-        if isinstance(noise, FilterNoise):
+        if not is_generator(noise):  # all is drawn
             return noise
         if self.filter.model.is_boxed:
             noise = RandomKey.of(noise)

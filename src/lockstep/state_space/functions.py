@@ -12,7 +12,7 @@ from lockstep.core.arguments import is_array, shapes
 from lockstep.core.parts import part, static
 from lockstep.core.trees import is_alike
 from lockstep.core.types import Array, Tree
-from lockstep.host.black_box import BlackBox
+from lockstep.host.boxes import is_box
 from lockstep.host.functions import Function
 
 
@@ -46,12 +46,11 @@ def swarm(function: Any, name: str, *mapped: bool) -> Swarm:
     """A user's function, to be applied to all particles at once; ``mapped`` says which arguments are theirs."""
     if isinstance(function, Swarm):
         return function
-    is_boxed = isinstance(function, BlackBox)
-    if is_boxed and function.is_callback:
+    if is_box(function) and function.is_callback:
         raise TypeError(
             f"{name} is a black box with batched=True; leave that out: it is called for all particles of one filter"
         )
-    return Swarm(Function(function, name), name, mapped, is_boxed)
+    return Swarm(Function(function, name), name, mapped, is_box(function))
 
 
 def numbers(values: Any, name: str, particles: int, time: Array) -> Array:

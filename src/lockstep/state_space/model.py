@@ -6,7 +6,7 @@ from typing import Any
 
 from lockstep.core.parts import part, set_field
 from lockstep.core.types import Array, Key, Position, Tree
-from lockstep.host.functions import Function
+from lockstep.host.functions import Function, wrapped
 from lockstep.state_space.filtered import Filtered, filtered
 from lockstep.state_space.functions import swarm
 from lockstep.state_space.simulate import Simulated, simulated
@@ -119,8 +119,8 @@ class StateSpace:
             raise TypeError(
                 "log_bound of StateSpace is a black box, but the other functions are compiled; write it with jax.numpy"
             )
-        if self.draw is not None and not isinstance(self.draw, Function):
-            set_field(self, "draw", Function(self.draw, "draw"))
+        if self.draw is not None:
+            set_field(self, "draw", wrapped(Function, self.draw, "draw"))
         if self.is_boxed and self.draw is None:
             noisy = [name for name in NOISY if getattr(self, name) is not None]
             plain = [name for name in noisy if not getattr(self, name).is_boxed]

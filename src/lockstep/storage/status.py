@@ -6,18 +6,19 @@ import dataclasses
 import re
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar
 
 import jax
 import numpy as np
 
 from lockstep.core.arguments import path_of
+from lockstep.core.progress import duration
 from lockstep.engine.block import Output
 from lockstep.engine.totals import Totals, together
 from lockstep.storage.archive import require_plain
 from lockstep.storage.directory import NAME, Record, read_record, require_directory
 from lockstep.storage.errors import DamagedError
-from lockstep.storage.locks import is_locked
+from lockstep.storage.locks import is_locked, lock_note
 from lockstep.storage.segments import Segment, read_output, read_segments
 from lockstep.storage.stops import stop_at
 from lockstep.storage.walltime import wall_seconds
@@ -26,7 +27,8 @@ GROUP = re.compile(r"group-(\d{4})")
 GROUPED = "chains of a task"  # in the configuration of a run whose tasks have directories of their own
 
 
-class Status(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Status:
     """Where a run directory stands, without its draws."""
 
     directory: Path
@@ -38,15 +40,62 @@ class Status(NamedTuple):
     is_running: bool
     until: str | None = None  # where a criterion has stopped it, in words
 
+    reason: ClassVar[None] = None  # why it cannot be read: it can
+
     @property
     def is_complete(self) -> bool:
         return 0 < self.target <= self.draws
+
+    @property
+    def state(self) -> str:
+        """``running``, ``complete`` or ``stopped``."""
+        return "running" if self.is_running else "complete" if self.is_complete else "stopped"
 
     @property
     def updates(self) -> int:
         """How many updates the whole run takes, all chains together."""
         get = self.record.get
         return get("chains") * (get("warmup") + self.target * get("thin"))
+
+    @property
+    def seconds_left(self) -> float | None:
+        """How long the rest takes at the speed so far; None if nothing is known."""
+        totals = self.totals
+        return totals.seconds * (self.updates - totals.updates) / totals.updates if totals.updates else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything by name."""
+        return {
+            "directory": str(self.directory),
+            "state": self.state,
+            "draws": self.draws,
+            "target": self.target,
+            "chains": self.record.get("chains"),
+            "seed": self.record.get("seed"),
+            "all_updates": self.updates,
+            "seconds_left": self.seconds_left,
+            **dataclasses.asdict(self.totals),
+            "acceptance": self.totals.acceptance,
+            "kernel": self.record.about.get("kernel"),
+            "point": self.record.about.get("point"),
+            "until": self.until,
+        }
+
+    def lines(self) -> list[str]:
+        """A few lines for people."""
+        totals, note, left = self.totals, lock_note(self.directory), self.seconds_left
+        who = f" (process {note['pid']} on {note['host']})" if self.is_running and {"pid", "host"} <= set(note) else ""
+        speed = totals.updates / totals.seconds if totals.seconds else 0.0
+        rest = "" if self.is_complete or left is None else f", about {duration(left)} left"
+        chains = self.record.get("chains")
+        drawn = f"{self.draws:,} of {self.target:,} in each of {chains} chains" if self.target else "none yet"
+        return [
+            f"{self.directory}: {self.state}{who}",
+            f"  draws    {drawn}",
+            f"  updates  {totals.updates:,}, {speed:,.0f}/s, {totals}",
+            f"  time     {duration(totals.seconds)}{rest}",
+            *([f"  until    {self.until}"] if self.until else []),
+        ]
 
 
 def status(directory: str | PathLike[str]) -> Status:

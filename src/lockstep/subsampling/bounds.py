@@ -12,7 +12,7 @@ from lockstep.core.arguments import positive
 from lockstep.core.flat import flatten
 from lockstep.core.parts import part, set_field
 from lockstep.core.types import Array, Position, Tree
-from lockstep.host.functions import Function, Scalar, wrapped
+from lockstep.host.functions import Function, Scalar, Wrapped, wrapped
 from lockstep.proposals.scales import unstretch
 
 
@@ -53,8 +53,7 @@ class Bound:
 
     def __post_init__(self) -> None:
         set_field(self, "row", wrapped(Scalar, self.row, "row of Bound"))
-        if not isinstance(self.distance, WithoutCenter):
-            set_field(self, "distance", WithoutCenter(wrapped(Scalar, self.distance, "distance of Bound")))
+        set_field(self, "distance", wrapped(WithoutCenter, self.distance, "distance of Bound"))
 
     def at(self, factor: Array) -> Bound:
         return self
@@ -64,10 +63,13 @@ class Bound:
 
 
 @part
-class WithoutCenter:
+class WithoutCenter(Wrapped):
     """A user's distance, to which it is no matter where an expansion has its center."""
 
     function: Scalar
+
+    def __init__(self, distance: Any, name: str) -> None:
+        set_field(self, "function", wrapped(Scalar, distance, name))
 
     def __call__(self, position: Position, candidate: Position, center: Array | None = None) -> Array:
         return self.function(position, candidate)

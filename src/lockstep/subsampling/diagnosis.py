@@ -16,7 +16,6 @@ from lockstep.core.flat import require_floating, size, unflatten
 from lockstep.core.precision import canonical, double_precision
 from lockstep.core.proposal import Proposal
 from lockstep.core.types import Array, Key, Position, Tree
-from lockstep.proposals.independent import Candidate
 from lockstep.subsampling.rows import widened
 
 DRAWS = 1024
@@ -109,14 +108,16 @@ def _looked_at(
 ) -> tuple[Array, ...]:
     """Log proposal ratios, log targets at draws and candidates, variances, log densities.
 
-    The log density of independent candidates; NaN if they are not independent.
+    The log density of independent candidates, up to a constant; NaN if they are not independent.
     """
     draws = unflatten(vectors, start, (DRAWS,))
     noise = proposal.noise(key, jax.tree.map(lambda leaf: leaf[0], draws), (DRAWS,))
     candidates, log_q = jax.vmap(proposal)(noise, draws)
     pairs = jax.tree.map(lambda *leaves: jnp.stack(leaves, axis=1), draws, candidates)
     targets, variances = jax.lax.map(lambda pair: _of_pair(estimator, rows, pair), pairs)
-    log_density = noise.log_density if isinstance(noise, Candidate) else jnp.full(DRAWS, jnp.nan)
+    # From one of them to all of them: the log proposal ratio of independent candidates has both densities.
+    one = jax.tree.map(lambda leaf: leaf[0], candidates)
+    log_density = -jax.vmap(proposal, (0, None))(noise, one)[1] if proposal.is_independent else jnp.full(DRAWS, jnp.nan)
     return log_q, targets[:, 0], targets[:, 1], variances, log_density
 
 

@@ -14,7 +14,6 @@ from lockstep.subsampling.diagnosis import Diagnosis, diagnose
 from lockstep.subsampling.mode import Mode
 from lockstep.subsampling.other_modes import around, other_modes
 
-SHORT = 0.3  # of a step of Crank and Nicolson: it remembers where it was for 20 accepted updates and more
 STEPS = (0.5, 0.25, 0.1)
 DEGREES = (5.0, 2.0)  # of a Student proposal: heavier tails if those of the first do not hold
 NAMES = ("normal", "student", "crank_nicolson")
@@ -29,11 +28,6 @@ def check_proposal(proposal: Proposal) -> str | None:
     if proposal is not None:
         adopted(proposal, Proposal, "proposal", f"one of {', '.join(NAMES)}, or a proposal")
     return None
-
-
-def is_short(proposal: Proposal) -> bool:
-    """Whether only short steps would do: the posterior is then far from normal, whatever they accept."""
-    return isinstance(proposal, CrankNicolson) and proposal.step < SHORT
 
 
 def choose_proposal(proposal: Proposal, name: str | None, estimator: Estimator, mode: Mode) -> tuple[Any, Diagnosis]:

@@ -15,7 +15,7 @@ from lockstep.chains.until import STATISTIC_DIGITS, TAIL, rounded_up
 from lockstep.core.sampled import Sampled
 from lockstep.coupling.names import components
 from lockstep.results.report.content import MOST_COMPONENTS
-from lockstep.results.standing import Broken, run_directories, seconds_left, state
+from lockstep.results.standing import Broken, run_directories
 from lockstep.sampling.load import load
 from lockstep.storage.directory import NAME
 from lockstep.storage.errors import NoRunError, RunDirectoryError
@@ -37,17 +37,20 @@ class Diagnosis(NamedTuple):
 class Watched:
     """A run that is watched: its name, a number that it keeps, where it stands, and its diagnostics over time."""
 
-    def __init__(self, number: int, name: str, path: Path) -> None:
-        self.number, self.name, self.path = number, name, path
-        self.found: Status | Broken | None = None
+    def __init__(self, number: int, name: str, found: Status | Broken) -> None:
+        self.number, self.name, self.path, self.found = number, name, found.directory, found
         self.history: list[Diagnosis] = []
-        self.reason: str | None = None
         self.rest_until = 0.0
+
+    @property
+    def reason(self) -> str | None:
+        """Why it cannot be read; None: it can."""
+        return self.found.reason
 
     def learn(self, found: Status | Broken) -> None:
         """Take up where the run stands, and diagnose it at numbers of draws that were not there before."""
-        self.found, self.reason = found, found.reason if isinstance(found, Broken) else None
-        if isinstance(found, Broken) or not found.draws:
+        self.found = found
+        if found.reason is not None or not found.draws:
             return
         began = time.monotonic()
         if began < self.rest_until or (self.history and self.history[-1].draws == found.draws):
@@ -55,7 +58,7 @@ class Watched:
         try:
             run = load(self.path)
         except RunDirectoryError as error:
-            self.found, self.reason = Broken(self.path, str(error)), str(error)
+            self.found = Broken(self.path, str(error))
             return
         known = {one.draws: one for one in self.history}
         self.history = [known.get(draws) or diagnosis(run, draws) for draws in _looks(run.draws)]
@@ -64,20 +67,20 @@ class Watched:
 
     def row(self) -> dict[str, Any]:
         """What is shown of the run in one line; numbers that there are not are None."""
-        row: dict[str, Any] = {"number": self.number, "name": self.name, "state": "damaged", "reason": self.reason}
-        if not isinstance(self.found, Status):
+        found = self.found
+        row = {"number": self.number, "name": self.name, "state": found.state, "reason": found.reason}
+        if found.reason is not None:
             return row
-        totals, found = self.found.totals, self.found
+        totals = found.totals
         last = self.history[-1] if self.history else Diagnosis(0, math.nan, math.nan)
         return row | {
-            "state": state(found),
             "draws": found.draws,
             "target": found.target,
             "chains": found.record.get("chains"),
             "updates": totals.updates,
             "rate": totals.updates / totals.seconds if totals.seconds else None,
             "seconds": totals.seconds,
-            "left": None if found.is_complete else seconds_left(found),
+            "left": None if found.is_complete else found.seconds_left,
             "acceptance": totals.acceptance if totals.ratios else None,
             "bad": totals.bad,
             "separations": totals.marks,
@@ -113,7 +116,7 @@ class Watch:
                 if path not in self.runs:
                     if len(self.runs) >= MOST_RUNS:
                         continue
-                    self.runs[path] = Watched(next(self.numbers), _name(path, self.directory), path)
+                    self.runs[path] = Watched(next(self.numbers), _name(path, self.directory), found)
             self.runs[path].learn(found)
             seen.add(path)
         with self.lock:

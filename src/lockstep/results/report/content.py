@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from lockstep.core.sampled import Sampled
-from lockstep.coupling.common_noise import CoupledInfo, Marked, ShadowedInfo
+from lockstep.coupling.infos import Marked
 from lockstep.coupling.names import Component, components
 from lockstep.engine.bad_ratios import infos
 
@@ -26,12 +26,11 @@ def plots(run: Sampled) -> dict[str, Any]:
     """Everything that the page draws."""
     shown = components(run)[:MOST_COMPONENTS]
     points = MOST_POINTS // max(1, len(shown) * run.chains * len(shown[0].legs))
-    kinds = {CoupledInfo: "coupled", ShadowedInfo: "shadowed"}
     return {
         "draws": run.draws,
         "chains": run.chains,
         "thin": run.thin,
-        "kind": kinds.get(type(run.info), "single"),
+        "kind": run.info.kind if isinstance(run.info, Marked) else "single",
         "components": [_component(component, points) for component in shown],
         "acceptance": [_packed(_windows(leg.is_accepted, run.thin)) for leg in infos(run.info)],
         "separation": _separation(run),
@@ -107,7 +106,7 @@ def _separation(run: Sampled) -> dict[str, Any] | None:
         "counted": [_packed(chain) for chain in np.cumsum(marks, axis=1)[:, every]],
         "width": width,
     }
-    if isinstance(run.info, CoupledInfo):
+    if run.info.is_equal is not None:
         is_equal = np.asarray(run.info.is_equal, float) >= run.thin
         begins = ~is_equal[:, :-1] & is_equal[:, 1:]
         found["coalescences"] = [_where(np.concatenate([[False], chain])) for chain in begins]

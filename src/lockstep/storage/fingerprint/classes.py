@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from lockstep.storage.fingerprint import owner
-from lockstep.storage.fingerprint.code import uses_of, words
 from lockstep.storage.fingerprint.gathering import Gathering, Spot
+from lockstep.storage.fingerprint.uses import uses_of, words
 
 BUILDING = words("__init__ __post_init__ __new__ __setstate__ __init_subclass__ __set_name__ __setattr__")
 METHODS = (types.FunctionType, staticmethod, classmethod, property)

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from lockstep.storage.fingerprint import owner
-from lockstep.storage.fingerprint.code import Place, Uses, all_names, code_text, uses_of
+from lockstep.storage.fingerprint.code import code_text
 from lockstep.storage.fingerprint.gathering import Gathering, Spot
+from lockstep.storage.fingerprint.uses import Place, Uses, all_names, uses_of
 
 
 def function(walk: Gathering, value: types.FunctionType, spot: Spot) -> None:

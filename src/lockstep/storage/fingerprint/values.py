@@ -20,10 +20,11 @@ from lockstep.host.black_box import BlackBox
 from lockstep.storage.fingerprint import held, owner
 from lockstep.storage.fingerprint.changes import Found
 from lockstep.storage.fingerprint.classes import changed_attributes, class_itself
-from lockstep.storage.fingerprint.code import digest, words
+from lockstep.storage.fingerprint.code import digest
 from lockstep.storage.fingerprint.functions import function, whole_module
 from lockstep.storage.fingerprint.gathering import Gathering, Spot
 from lockstep.storage.fingerprint.text import SIMPLE
+from lockstep.storage.fingerprint.uses import words
 
 MOST_ITEMS = 64  # of a container, after which it is digested as a whole
 BUILT_IN = (types.BuiltinFunctionType, types.MethodWrapperType, types.WrapperDescriptorType, np.ufunc)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lockstep.core.trees import is_named
 from lockstep.studies.nicholls2012.bias import RULES, measure_bias
 from lockstep.studies.nicholls2012.coupled import measure_coupled
 from lockstep.studies.nicholls2012.efficiency import ALGORITHMS, VARIANCES, measure_efficiency
@@ -24,7 +25,6 @@ from lockstep.studies.nicholls2012.pairs import PAIRS
 from lockstep.studies.nicholls2012.progress import Jobs
 from lockstep.studies.nicholls2012.report import Illustration, write_report
 from lockstep.studies.nicholls2012.settings import Settings
-from lockstep.studies.nicholls2012.statistics import Measured
 from lockstep.studies.nicholls2012.table import Row, rows
 from lockstep.studies.nicholls2012.times import measure_times
 
@@ -163,16 +163,16 @@ def _write_json(path: Path, facts: dict[str, str], said: list[str], table: list[
         "settings": facts,
         "caveat": CAVEAT,
         "findings": said,
-        "table": [row._asdict() for row in table],
+        "table": table,
         "results": results,
     }
     path.write_text(json.dumps(_plain(content), ensure_ascii=False, indent=1, allow_nan=False), encoding="utf-8")
 
 
 def _plain(value: object) -> Any:
-    """What JSON can hold: lists for arrays, null for numbers that are not finite, names for standard errors."""
-    if isinstance(value, Measured):
-        return _plain(value._asdict())
+    """What JSON can hold: lists for arrays, null for numbers that are not finite, names for what has names."""
+    if is_named(value):
+        return _plain(value._asdict())  # type: ignore[attr-defined]
     if isinstance(value, dict):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

@@ -20,15 +20,15 @@ from typing import Any
 
 import cloudpickle
 
-from lockstep.chains.lines import sending
-from lockstep.chains.pool import MOST_LOSSES, Workers, Workforce, is_lost, lost_too_often, workers
-from lockstep.chains.raised import packed
-from lockstep.chains.sent import received, sent
 from lockstep.core.kernel import Kernel
 from lockstep.core.precision import double_precision
 from lockstep.engine.interpreted import walking
 from lockstep.host.recall import Made, making
 from lockstep.host.scope import quiet
+from lockstep.workers.lines import sending
+from lockstep.workers.pool import MOST_LOSSES, Workers, Workforce, is_lost, lost_too_often, workers
+from lockstep.workers.raised import packed
+from lockstep.workers.sent import received, sent
 
 
 def make(job: tuple[bytes, bytes]) -> bytes:

@@ -16,9 +16,9 @@ import pytest
 
 import lockstep as ls
 from lockstep.chains import executors
-from lockstep.chains.raised import WorkerError, packed, unpacked
 from lockstep.storage.errors import LockedError, StorageError
 from lockstep.storage.locks import Lock, is_locked
+from lockstep.workers.raised import WorkerError, packed, unpacked
 
 
 class TwoArgumentsError(Exception):
@@ -130,7 +130,7 @@ def test_a_cluster_without_workers_is_told(monkeypatch, recwarn):
 
 PARENT = """
 import os, sys, time
-from lockstep.chains.pool import spawn_pool, without_main
+from lockstep.workers.pool import spawn_pool, without_main
 pool = spawn_pool(1)
 with without_main():
     print(pool.submit(os.getpid).result(), flush=True)

@@ -16,8 +16,8 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from typing import Any, Protocol
 
-from lockstep.chains.pool import Work, Workers
-from lockstep.chains.raised import packed, unpacked
+from lockstep.workers.pool import Work, Workers
+from lockstep.workers.raised import packed, unpacked
 
 READY, END = b"", b""  # the first word of a worker, and the last one to it
 DONE, RAISED = b"d", b"r"  # what an answer begins with

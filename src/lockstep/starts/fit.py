@@ -8,15 +8,13 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from lockstep.chains.placing import Placing
-from lockstep.chains.starts import Starts, initial_positions, start_keys
 from lockstep.core import random
 from lockstep.core.declared import Part
 from lockstep.core.kernel import Kernel
 from lockstep.core.types import Key, Position
 from lockstep.core.warnings import warn
-from lockstep.coupling.common_noise import Pair
-from lockstep.host.functions import Function
+from lockstep.coupling.pair import legs
+from lockstep.starts.start import Starts, initial_positions, start_keys, start_of
 from lockstep.storage.fitted import digest_of, read_fitted, write_fitted
 from lockstep.subsampling.scatter import Scattered
 
@@ -47,10 +45,10 @@ def fitted_once(
     kernel: Kernel, initial: Any, chains: int, seed: int, directory: Path | None, changed: str, progress: bool | None
 ) -> Fitted:
     """The same in a run with this seed; with a directory it is written there, and not computed a second time."""
+    if not any(has_fit(node) for node in jax.tree.leaves(kernel, is_leaf=has_fit)):
+        return Fitted(kernel, initial)
     key, _ = random.two_keys(random.seeded(seed))
-    digest = None
-    if directory is not None and any(has_fit(node) for node in jax.tree.leaves(kernel, is_leaf=has_fit)):
-        digest = digest_of(kernel, initial, seed, chains)
+    digest = None if directory is None else digest_of(kernel, initial, seed, chains)
     if directory is None or digest is None:
         return fitted(kernel, initial, chains, key, progress)
     before = (kernel, initial)
@@ -76,7 +74,7 @@ def fitted_parts(kernel: Kernel, initial: Any, key: Key, progress: bool | None =
         if not has_fit(node):
             return node
         if position is None:
-            position = _one(initial, key)
+            position, *_ = legs(start_of(initial).one(key))
         if id(node) not in known:
             known[id(node)] = node.fit(position, progress)
         return known[id(node)][0]
@@ -89,34 +87,24 @@ def fitted_parts(kernel: Kernel, initial: Any, key: Key, progress: bool | None =
 
 def _begin(start: Position, initial: Any, chains: int, key: Key) -> tuple[Any, str | None]:
     """Where chains begin if a fit has found where they may."""
-    is_left_out = isinstance(initial, Placing) and initial.is_left_out
-    is_own = not is_left_out and (callable(initial) or isinstance(initial, (Starts, Pair)))
+    given = start_of(initial)
     if not isinstance(start, Scattered):
-        return (initial, None) if is_own else (start, "chains began where a fit has put them, not at `initial`")
-    if is_own:
+        return (initial, None) if given.is_each else (start, "chains began where a fit has put them, not at `initial`")
+    if given.is_each:
         warn_if_far(start, initial_positions(initial, chains, key))
         return initial, None
-    starts = Starts(start.draw(start_keys(key, chains)))
-    if is_left_out:
+    starts = Starts(start.draw(start_keys(key, range(chains))))
+    if given.is_left_out:
         return starts, "chains began scattered around the mode that was found from a draw of the prior"
     return starts, "chains began scattered around the mode that was found from `initial`, not at `initial`"
 
 
 def warn_if_far(start: Scattered, positions: Position) -> None:
     """Tell of chains that begin where estimates around the mode are of no use."""
-    legs = positions if isinstance(positions, Pair) else (positions,)
-    distances = np.max([start.distances(leg) for leg in legs], axis=0)
+    distances = np.max([start.distances(leg) for leg in legs(positions)], axis=0)
     if not np.max(distances) <= FAR:
         chain = int(np.argmax(distances))
         warn(
             f"initial: chain {chain} begins {distances[chain]:.3g} standard deviations from the mode, where estimates "
             f"around the mode are so noisy that it may never leave; give one position, and chains begin around the mode"
         )
-
-
-def _one(initial: Any, key: Key) -> Position:
-    """One position of what a user gave as a start: that of the first chain."""
-    if isinstance(initial, Starts):
-        return jax.tree.map(lambda leaf: leaf[0], initial.positions)
-    found = Function(initial, "initial")(start_keys(key, 1)[0]) if callable(initial) else initial
-    return found.first if isinstance(found, Pair) else found

@@ -6,15 +6,15 @@ import multiprocessing
 import sys
 import threading
 import types
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Set
 from concurrent.futures import BrokenExecutor, CancelledError, Future, ProcessPoolExecutor
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-from lockstep.chains.task import Task
-from lockstep.chains.workers import begin_worker
 from lockstep.core.arguments import whole
 from lockstep.core.foreign import attribute, processors
+from lockstep.workers.process import begin_worker
 
 MOST_LOSSES = 5  # in a row, without a job that was finished
 Work: TypeAlias = Callable[[tuple[bytes, Any]], bytes]  # on a model and the rest of a job
@@ -60,11 +60,11 @@ class Workers:
             threading.Thread(target=self.executor.shutdown, args=(False,), daemon=True).start()
             self.executor, self.is_own = spawn_pool(self.size), True
 
-    def ask_to_stop(self, tasks: Sequence[Task]) -> None:
-        """Have workers stop at the end of their block; our own without a directory end at once."""
-        for file in {task.stop_file for task in tasks if task.stop_file is not None}:
+    def ask_to_stop(self, files: Set[Path]) -> None:
+        """Have workers stop that look for these files, at the end of their block; without any our own end at once."""
+        for file in files:
             file.touch()
-        if self.is_own and all(task.stop_file is None for task in tasks):
+        if self.is_own and not files:
             self.end()
 
     def end(self) -> None:
@@ -98,13 +98,13 @@ def workers(executor: Workforce) -> Iterator[Workers]:
         pool = Workers(spawn_pool(_size(executor)) if is_forking else executor, is_forking)
     elif isinstance(executor, int) and not isinstance(executor, bool):
         pool = Workers(spawn_pool(whole(executor, "executor", 1)), True)
-    elif isinstance(executor, Submitting) and not isinstance(executor, type):
-        pool = Workers(executor, False)
-    else:
+    elif isinstance(executor, type) or not isinstance(executor, Submitting):
         raise TypeError(
             f"executor is {executor!r}; give a concurrent.futures.Executor, such as dask's client.get_executor(), or a "
             f"number of processes"
         )
+    else:
+        pool = Workers(executor, False)
     try:
         yield pool
     except BaseException:

@@ -10,9 +10,9 @@ import pytest
 from scipy import stats
 
 import lockstep as ls
-from lockstep.chains.fit import fitted
-from lockstep.chains.starts import initial_positions, warn_of_many_starts
 from lockstep.core.precision import double_precision
+from lockstep.starts.fit import fitted
+from lockstep.starts.start import initial_positions, warn_of_many_starts
 from lockstep.subsampling import scatter
 
 ROWS = np.random.default_rng(0).normal([1.0, -2.0], size=(200, 2))

@@ -1,4 +1,4 @@
-"""Where chains begin, and the check that they can begin there."""
+"""The states of chains where they begin, and the check that they can begin there."""
 
 from __future__ import annotations
 
@@ -10,45 +10,19 @@ import jax
 import numpy as np
 
 from lockstep.core import random
-from lockstep.core.arguments import is_array, shapes
+from lockstep.core.arguments import shapes
 from lockstep.core.kernel import Kernel
-from lockstep.core.parts import part, static
-from lockstep.core.precision import canonical, on_device
+from lockstep.core.precision import on_device
 from lockstep.core.proposal import Proposal
 from lockstep.core.trees import describe, is_floating, is_key, one_of
 from lockstep.core.types import Key, Position
-from lockstep.core.warnings import warn
-from lockstep.coupling.common_noise import Pair
 from lockstep.coupling.names import require_names
+from lockstep.coupling.pair import both, legs
 from lockstep.engine.choice import engine_of
 from lockstep.host.boxes import called_back
-from lockstep.host.functions import Function
+from lockstep.starts.start import initial_positions
 
 PROBE_SEED = 1_620_110_112  # of candidates on which promises are looked at; no seed that users take
-
-
-@part
-class Starts:
-    """A start for each chain: positions with a leading axis over the chains."""
-
-    positions: Position
-    is_walked: bool = static(default=False)  # positions as chains walk, whatever is shown of them
-
-
-def warn_of_many_starts(initial: Any, chains: Any) -> None:
-    """Warn of one position that looks like several: arrays whose first axis is as long as there are chains."""
-    if isinstance(initial, (Starts, Pair)) or callable(initial):
-        return
-    if not isinstance(chains, (int, np.integer)) or chains == 1:  # what is no number is refused later
-        return
-    given = [np.shape(leaf) for leaf in jax.tree.leaves(initial) if is_array(leaf)]
-    # Vectors are positions of as many components as there are chains far more often than a number for each chain.
-    if given and all(shape[:1] == (chains,) for shape in given) and any(len(shape) > 1 for shape in given):
-        warn(
-            f"initial has {shapes(initial)}, and there are {chains} chains: it is taken as one position from which all "
-            f"chains begin. If its rows are the starts of the chains, give ls.Starts(initial); if it is one position, "
-            f"lambda key: initial says so"
-        )
 
 
 def initial_states(
@@ -64,27 +38,22 @@ def initial_states(
     return states_at(kernel, positions, initial, random.fold_in(key_memory, np.arange(first, first + count)))
 
 
-def initial_positions(initial: Any, chains: int, key: Key, first: int = 0, count: int | None = None) -> Position:
-    """Where chains begin, with a leading axis; of a group of them, where these do."""
-    count = chains if count is None else count
-    return _positions(initial, chains, start_keys(key, count, first), slice(first, first + count))
-
-
 def states_at(kernel: Any, positions: Position, initial: Any, keys: Key) -> Any:
     """The states of chains at their positions, which came from ``initial``; what is random in them from keys."""
     chains = len(keys)
     leaves = jax.tree.leaves(positions)
     if not any(leaf.size for leaf in leaves):
         raise ValueError(f"initial is {initial!r}, which holds no number; give a position")
-    if isinstance(positions, Pair) and _shapes(positions.first) != _shapes(positions.second):
+    first, second = both(positions)
+    if _shapes(first) != _shapes(second):
         raise ValueError(
-            f"initial is a Pair of {shapes(positions.first)} and {shapes(positions.second)}; the positions of two "
-            f"coupled chains must be alike"
+            f"initial is a Pair of {shapes(first)} and {shapes(second)}; the positions of two coupled chains must be "
+            f"alike"
         )
-    for leg in positions if isinstance(positions, Pair) else (positions,):
+    for leg in legs(positions):
         require_names(jax.tree.map(lambda leaf: np.asarray(leaf)[0], leg))
     _require_finite(positions, positions, chains, "initial holds {value} in the position", "give finite numbers")
-    _require_proposable(kernel, positions, chains, jax.eval_shape(lambda keys: keys[0], keys))
+    _require_proposable(kernel, positions, chains, jax.ShapeDtypeStruct(keys.shape[1:], keys.dtype))
     _require_promises(kernel, positions)
     state = engine_of(kernel).init(kernel, positions, keys)
     for one, places, own in kernel.known(state, positions):
@@ -118,7 +87,7 @@ def _shapes(positions: Position) -> Any:
     return jax.tree.structure(positions), [np.shape(leaf) for leaf in jax.tree.leaves(positions)]
 
 
-def _require_proposable(kernel: Kernel, positions: Position, chains: int, key: Key) -> None:
+def _require_proposable(kernel: Kernel, positions: Position, chains: int, key: jax.ShapeDtypeStruct) -> None:
     """What the proposals say of a position comes before what the users' functions make of it."""
     for simple, places in kernel.placed(jax.tree.map(np.asarray, positions)):
         _proposed.eval_shape(simple.proposal, key, one_of(places, 0))
@@ -139,57 +108,6 @@ def _require_promises(kernel: Kernel, positions: Position) -> None:
         place = jax.tree.map(lambda leaf: on_device(np.asarray(leaf)[0]), places)
         key = random.seeded(PROBE_SEED)  # nothing of it comes into the draws
         simple.ratio.require_start(key, simple.proposal, place)
-
-
-def start_keys(key: Key, count: int, first: int = 0) -> Key:
-    """The keys of the positions at which chains begin; those of what they remember there are others."""
-    key_positions, _ = random.two_keys(key)
-    return random.fold_in(key_positions, np.arange(first, first + count))
-
-
-def _positions(initial: Any, chains: int, keys: Key, group: slice) -> Position:
-    if isinstance(initial, Starts):
-        positions = _canonical(initial.positions)
-        for leaf in jax.tree.leaves(positions):
-            if leaf.ndim == 0 or leaf.shape[0] != chains:
-                raise ValueError(
-                    f"initial: Starts holds {shapes(positions)}; the first axis of each array must be the {chains} "
-                    f"chains"
-                )
-        return jax.tree.map(lambda leaf: leaf[group], positions)
-    if isinstance(initial, type):
-        raise TypeError(f"initial is the class {initial.__name__}; give a position, or an instance of it")
-    if callable(initial):
-        return _canonical(jax.vmap(_repeatable(Function(initial, "initial")))(keys))
-    position = _canonical(initial)
-    count = group.stop - group.start
-    return jax.tree.map(lambda leaf: on_device(np.broadcast_to(leaf, (count, *leaf.shape))), position)
-
-
-def _canonical(positions: Position) -> Position:
-    found = canonical(positions, "initial")
-    if any(is_key(leaf) for leaf in jax.tree.leaves(found)):
-        raise TypeError("initial is a random key; give a position, or a function of a key that draws one")
-    return found
-
-
-def _repeatable(function: Callable[..., Any]) -> Any:
-    """The function, refused if it draws from another generator: all chains would then start at one place."""
-
-    def draw(key: Key) -> Position:
-        position = function(key)
-        if not any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(position)):
-            again = jax.tree.leaves(function(key))
-            if not all(
-                np.array_equal(a, b, equal_nan=True) for a, b in zip(jax.tree.leaves(position), again, strict=True)
-            ):
-                raise TypeError(
-                    "initial returned different positions for one key: what it draws does not come from its key. Draw "
-                    "it with jax.random"
-                )
-        return position
-
-    return draw
 
 
 def _name(kernel: Any, position: Position) -> str:

@@ -1,4 +1,4 @@
-"""The interpreted engine with workers that make updates ahead of the chains (see `lockstep.chains.foresight`)."""
+"""The interpreted engine with workers that make updates ahead of the chains (see `lockstep.workers.foresight`)."""
 
 from __future__ import annotations
 
@@ -15,9 +15,6 @@ import cloudpickle
 import jax
 import numpy as np
 
-from lockstep.chains.foresight import Foresight, Guess, foresight
-from lockstep.chains.pool import Workforce
-from lockstep.chains.raised import unpacked
 from lockstep.core.arguments import whole
 from lockstep.core.kernel import Kernel, Positioned, State
 from lockstep.core.precision import double_precision
@@ -27,13 +24,14 @@ from lockstep.engine.block import CELL, Block, Output
 from lockstep.engine.choice import engine_of
 from lockstep.engine.interface import Engine, Moving
 from lockstep.engine.interpreted import INTERPRETED, Walked, beginnings, gathered, walk, walking
-from lockstep.engine.reject import Rejecting
 from lockstep.engine.stock import Stock
 from lockstep.engine.thinning import Thinning
 from lockstep.host.boxes import is_interpreted
 from lockstep.host.recall import Made, recalling
 from lockstep.host.scope import quiet
-from lockstep.kernels.metropolis_hastings import MetropolisHastings
+from lockstep.workers.foresight import Foresight, Guess, foresight
+from lockstep.workers.pool import Workforce
+from lockstep.workers.raised import unpacked
 
 LEAST_SECONDS = 2e-3  # of an update that is worth the way to a worker
 LEAST_PROBABILITY = 0.02
@@ -236,8 +234,8 @@ class Path:
 
     def _taken(self, state: Any, row: Tree) -> Iterable[Any]:
         """The state after an update that takes its candidate, but for what it remembers; nothing if that is unknown."""
-        if isinstance(self.kernel, (MetropolisHastings, Rejecting)):
-            yield State(self.kernel.proposal(row[0], state.position)[0], state.memory)
+        if self.kernel.simple is not None:
+            yield State(self.kernel.simple.proposal(row[0], state.position)[0], state.memory)
 
 
 def _place(state: Positioned) -> bytes:

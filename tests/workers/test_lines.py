@@ -6,8 +6,8 @@ from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
 
 import pytest
 
-from lockstep.chains.lines import Lines, Submissions, sending
-from lockstep.chains.pool import Workers, spawn_pool, workers
+from lockstep.workers.lines import Lines, Submissions, sending
+from lockstep.workers.pool import Workers, spawn_pool, workers
 
 
 def work(job: tuple[bytes, bytes]) -> bytes:

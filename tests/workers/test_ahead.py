@@ -16,9 +16,6 @@ import pytest
 from covering import chosen
 
 import lockstep as ls
-from lockstep.chains import ahead
-from lockstep.chains.foresight import Foresight, Guess
-from lockstep.chains.pool import Workers
 from lockstep.core.kernel import State
 from lockstep.core.precision import canonical, double_precision
 from lockstep.engine.ahead import CompiledAhead
@@ -27,6 +24,9 @@ from lockstep.engine.compiled import COMPILED as PLAIN
 from lockstep.engine.interface import Moving
 from lockstep.engine.thinning import Thinning
 from lockstep.host.recall import making, recalling
+from lockstep.workers import engine as workers_engine
+from lockstep.workers.foresight import Foresight, Guess
+from lockstep.workers.pool import Workers
 
 
 def log_density(theta):
@@ -124,7 +124,7 @@ def test_a_block_ends_in_the_same_state():
     ],
 )
 def test_draws_of_black_boxes_are_the_same(name, ahead, threads, monkeypatch):
-    monkeypatch.setattr("lockstep.chains.ahead.LEAST_SECONDS", 0.0)  # or nothing would be made ahead
+    monkeypatch.setattr("lockstep.workers.engine.LEAST_SECONDS", 0.0)  # or nothing would be made ahead
     settings = {"draws": 20, "chains": 2, "seed": 1, "thin": 2, "warmup": 3}
     run = ls.sample(INTERPRETED[name], np.zeros(2), **settings)
     assert_same(ls.sample(INTERPRETED[name], np.zeros(2), ahead=ahead, executor=threads, **settings), run)
@@ -201,6 +201,9 @@ def test_updates_behind_a_block_are_made_before_it_ends_but_none_behind_the_run(
     assert 40 <= len(offered) <= 40 + 3 * (40 - rejected)
     assert sum(guess.probability < 1 for guess in offered) > 30
     assert set(calls) == asked
+    engine = workers_engine.InterpretedAhead(None, 3)
+    engine.end = 40
+    assert [engine.seen(Block(start, 1), 1).steps for start in (30, 37, 38, 39)] == [4, 3, 2, 1]
 
 
 def test_an_exception_that_is_not_taken_stops_nothing(threads):
@@ -307,9 +310,9 @@ def test_the_most_probable_guess_is_made_first():
     ],
 )
 def test_a_worker_waits_for_an_update_that_is_nearly_there(share, probability, is_waited_for):
-    engine = ahead.InterpretedAhead(None, 2)
+    engine = workers_engine.InterpretedAhead(None, 2)
     engine.learn(100.0)
-    path = ahead.Path(engine, ls.standard(ls.blackbox(host_density), WALK), [], 0, {})
+    path = workers_engine.Path(engine, ls.standard(ls.blackbox(host_density), WALK), [], 0, {})
     asked = Guess(b"", 1.0)
     assert not path._is_worth_waiting(asked, probability)  # no worker has begun with it
     asked.began = time.perf_counter() - share * 100.0
@@ -321,9 +324,9 @@ def test_a_worker_waits_for_an_update_that_is_nearly_there(share, probability, i
 @pytest.mark.parametrize("is_late", [True, False])
 def test_nobody_waits_for_an_update_that_is_late(is_late, monkeypatch):
     offered = []
-    engine = ahead.InterpretedAhead(SimpleNamespace(offer=offered.append), 2)
+    engine = workers_engine.InterpretedAhead(SimpleNamespace(offer=offered.append), 2)
     engine.learn(0.05 if is_late else 50.0)  # the typical time of an update
-    path = ahead.Path(engine, ls.standard(ls.blackbox(host_density), WALK), [], 0, {})
+    path = workers_engine.Path(engine, ls.standard(ls.blackbox(host_density), WALK), [], 0, {})
     asked, held = Guess(b"", 1.0), Guess(b"", 0.5)
     asked.is_offered, asked.began = True, time.perf_counter()
     path.guesses = {(0, b""): asked, (1, b""): held}

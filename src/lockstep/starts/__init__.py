@@ -1,0 +1,1 @@
+"""Where chains begin, and the parts of kernels that are fitted first."""
