@@ -11,6 +11,7 @@ import pytest
 
 import lockstep as ls
 from lockstep.chains import drive as chains_module
+from lockstep.coupling.infos import LaggedInfo
 from lockstep.engine import pace
 from lockstep.storage.status import status
 
@@ -130,7 +131,16 @@ def test_positions_of_own_classes_are_read_as_they_were(kind, tmp_path):
         jax.tree.map(lambda one, other: np.testing.assert_array_equal(one, other[:, : one.shape[1]]), found, whole)
     loaded = ls.load(tmp_path).positions
     assert not isinstance(loaded, ls.Pair)
+    if isinstance(start, Unsorted):  # without its class, as a named tuple
+        assert type(loaded).__name__ == "Unsorted" and loaded._fields == ("sigma", "mu")
     jax.tree.map(np.testing.assert_array_equal, jax.tree.leaves(loaded), jax.tree.leaves(whole))
+
+
+def test_lagged_pairs_are_read_as_what_they_are(tmp_path):
+    kernel = ls.Lagged(ls.standard(log_density, WALK), 3)
+    ls.sample(kernel, ls.Pair(np.zeros(2), np.ones(2)), draws=5, directory=tmp_path, progress=False)
+    info = ls.load(tmp_path).info
+    assert isinstance(info, LaggedInfo) and isinstance(info.first, ls.Info) and info.kind == "lagged"
 
 
 def log_density(theta):

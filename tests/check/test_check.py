@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
@@ -193,9 +195,44 @@ def test_balance_of_the_exchange_algorithm():
     assert not found and "violated" in found.sentence
 
 
-def test_balance_refuses_kernels_without_a_randomization():
-    with pytest.raises(TypeError, match="Randomized"):
-        balance(ls.standard(log_density, ls.RandomWalk(1.0)), POINTS)
+@ls.part
+class OwnRatio:
+    """A ratio of one's own that weighs what it draws, and says so; it inherits from nothing."""
+
+    base: Any
+    randomization: Any
+
+    @property
+    def whole(self):
+        return ls.Randomized(self.base, self.randomization)
+
+    def noise(self, key, position, shape=()):
+        return self.whole.noise(key, position, shape)
+
+    def init(self, noise, position):
+        return self.whole.init(noise, position)
+
+    def __call__(self, noise, position, memory, candidate, log_proposal_ratio):
+        return self.whole(noise, position, memory, candidate, log_proposal_ratio)
+
+
+def test_balance_of_a_ratio_of_ones_own():
+    for density, is_right in ((normal_density(), True), (WrongWeight(normal_density()), False)):
+        given = randomized(density)
+        kernel = ls.MetropolisHastings(given.proposal, OwnRatio(given.ratio.base, given.ratio.randomization))
+        found = balance(kernel, POINTS)
+        assert bool(found) is is_right and found.residual == balance(given, POINTS).residual
+        assert minorization(kernel, POINTS, POINTS + 1).residual == minorization(given, POINTS, POINTS + 1).residual
+
+
+@pytest.mark.parametrize("check", [balance, minorization])
+def test_kernels_without_a_randomization_are_refused(check):
+    exact = ls.standard(log_density, ls.RandomWalk(1.0))
+    for kernel in (exact, ls.Cycle([exact, randomized(normal_density())])):
+        with pytest.raises(TypeError, match=r"Randomized.*transition_matrix"):
+            check(kernel, POINTS, POINTS + 1)
+    with pytest.raises(TypeError, match=r"kernel must be a kernel such as that of ls\.randomized; got 3"):
+        check(3, POINTS, POINTS + 1)
 
 
 # --- symmetry ---------------------------------------------------------------------------------------------------------

@@ -21,11 +21,12 @@ from lockstep.ratios.screened import Screened
 OF_EACH = "computes_on_numpy hosted fit is_fitted reparametrized"
 # An evaluation inside is not told where it may stop: the value that decides is another one here.
 NO_LIMIT = "can_stop least"
-# Noise of another form than that of the inner part has its own programs.
+# Noise of another form than that of the inner part has its own programs. What is screened is no sum of a proposal ratio
+# and rule(estimate); what is drawn beside a candidate is drawn for values, not for positions.
 LEFT_OUT = {
-    Screened: f"name noise_source estimator rule {NO_LIMIT}",  # no sum of a proposal ratio and rule(estimate)
+    Screened: f"name randomization noise_source estimator rule {NO_LIMIT}",
     Randomized: f"name noise_source estimator rule {NO_LIMIT}",
-    Posterior: f"noise_source {NO_LIMIT}",
+    Posterior: f"randomization base noise_source {NO_LIMIT}",
     KnownVariance: "name has_variance",  # it has one
     TwoSided: "name value is_sample evaluation",  # half of a difference is no sample
     Difference: "name value is_sample sides",

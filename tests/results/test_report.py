@@ -50,9 +50,17 @@ def single():
 
 
 @pytest.fixture(scope="module")
-def pages(coupled, single, tmp_path_factory):
+def lagged():
+    start = lambda key: ls.Pair(*jr.normal(key, (2, 2)))  # noqa: E731
+    kernel = ls.Lagged(ls.standard(log_density, ls.RandomWalk(1.0)), 5)
+    return ls.sample(kernel, start, draws=200, chains=2, seed=1)
+
+
+@pytest.fixture(scope="module")
+def pages(coupled, single, lagged, tmp_path_factory):
     directory = tmp_path_factory.mktemp("reports")
-    return {"coupled": coupled.report(directory / "coupled.html"), "single": single.report(directory / "single.html")}
+    runs = {"coupled": coupled, "single": single, "lagged": lagged}
+    return {name: run.report(directory / f"{name}.html") for name, run in runs.items()}
 
 
 def findings(page):
@@ -70,6 +78,19 @@ def test_findings_come_first_in_plain_words(pages, coupled):
     assert any("identical" in text for text in found)
     others = findings(pages["single"])
     assert any("the chains do not agree" in text and "longer" in text and "drift[0]" in text for text in others)
+
+
+def test_the_title_says_what_kind_of_run_it_is(pages):
+    titles = {name: re.findall(r"<h1>(.*?)</h1>", page.read_text(encoding="utf-8")) for name, page in pages.items()}
+    assert titles == {
+        "coupled": ["Two coupled chains in Lockstep"],
+        "single": ["A run in Lockstep"],
+        "lagged": ["Lagged pairs of chains in Lockstep"],
+    }
+    leads = {name: re.search(r'<p class="lead">(.*?)<', page.read_text())[1] for name, page in pages.items()}
+    assert leads["coupled"].startswith("3 pairs of chains × 600 draws")
+    assert leads["single"].startswith("2 chains × 500 draws")
+    assert leads["lagged"].startswith("2 pairs of chains × 200 draws")
 
 
 def test_a_page_has_nothing_to_load_and_escapes_names(pages):
@@ -135,7 +156,7 @@ def drawn(browser):
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("name, count", [("coupled", 2 * 3 + 2 + 1), ("single", 3 * 3 + 1)])
+@pytest.mark.parametrize("name, count", [("coupled", 2 * 3 + 2 + 1), ("single", 3 * 3 + 1), ("lagged", 2 * 3 + 1)])
 @pytest.mark.parametrize("width, is_dark", [(1400, False), (400, True)])
 def test_all_plots_are_drawn_and_the_console_is_silent(browser, pages, name, count, width, is_dark):
     browser.console.clear()

@@ -50,6 +50,10 @@ def draw_three(key):
     return jr.normal(key, (3,))
 
 
+def never_called(theta):
+    raise AssertionError("the proposal comes first")
+
+
 STANDARD = ls.standard(log_density, WALK)
 TWO_STATES = ls.standard(lambda state: jnp.array([0.2, 0.8])[state], ls.Finite([[0.5, 0.5], [0.5, 0.5]]))
 
@@ -302,6 +306,14 @@ PROPOSALS = [
     case(
         "candidate unlike the position",
         lambda: run(standard(lambda t: -jnp.sum(t**2), Shifted())),
+        ValueError,
+        "proposal returned a candidate of shape",
+        r"\(2,\)",
+        r"position has shape \(\)",
+    ),
+    case(
+        "candidate unlike the position of a black box",
+        lambda: run(standard(ls.blackbox(never_called), Shifted())),
         ValueError,
         "proposal returned a candidate of shape",
         r"\(2,\)",

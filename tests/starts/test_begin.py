@@ -223,3 +223,42 @@ def test_chains_of_named_parameters_begin_around_the_mode_unless_the_user_says_w
     assert np.all(abs(run.positions["mean"] - data.mean()) < 6 / np.sqrt(4000))
     assert "around the mode that was found from a draw of the prior" in run.began
     assert not [one for one in recwarn if "standard deviations from the mode" in str(one.message)]
+
+
+@ls.part
+class InPlace:
+    """A proposal of one's own that computes with NumPy arrays alone: it changes a copy of the position."""
+
+    wrong: float = 0.0
+    computes_on_numpy = True
+
+    def noise(self, key, position, shape=()):
+        return ls.RandomWalk(1.0).noise(key, position, shape)
+
+    def __call__(self, noise, position):
+        candidate = position.copy()
+        candidate[:] += noise
+        return (np.append(candidate, self.wrong) if self.wrong else candidate), 0.0
+
+
+def test_a_proposal_that_computes_with_numpy_is_tried_with_numbers():
+    """Where black boxes are called straight; compiled, it is told that it cannot be traced."""
+    calls = []
+
+    def log_density(theta):
+        calls.append(theta)
+        return -0.5 * float(theta @ theta)
+
+    kernel = ls.standard(ls.blackbox(log_density), InPlace())
+    run = ls.sample(kernel, np.zeros(2), draws=20, chains=2, seed=1, progress=False)
+    walk = ls.standard(ls.blackbox(log_density), ls.RandomWalk(1.0))
+    assert 0 < run.acceptance < 1 and run.positions.shape == (2, 20, 2)
+    assert np.array_equal(
+        run.positions, ls.sample(walk, np.zeros(2), draws=20, chains=2, seed=1, progress=False).positions
+    )
+    calls.clear()
+    with pytest.raises(ValueError, match=r"proposal returned a candidate of shape \(3,\)"):
+        ls.sample(ls.standard(ls.blackbox(log_density), InPlace(1.0)), np.zeros(2), draws=20, progress=False)
+    assert not calls
+    with pytest.raises(TypeError, match="immutable"):
+        ls.sample(ls.standard(lambda theta: -0.5 * jnp.sum(theta**2), InPlace()), np.zeros(2), draws=20)

@@ -181,7 +181,8 @@ def test_structures_are_json():
     leaves = jax.tree.leaves(tree)
     back = decode(json.loads(json.dumps(encode(tree))), iter(leaves))
     assert jax.tree.leaves(back) == leaves
-    assert back["a"] == tree["a"] and back["b"] == tree["b"] and back["c"] == {"scale": 4.0}
+    assert back["a"] == tree["a"] and back["b"] == tree["b"] and back["c"]._asdict() == {"scale": 4.0}
+    assert type(back["c"]).__name__ == "RandomWalk" and type(back["b"]) is ls.Info
 
 
 # --- refusals

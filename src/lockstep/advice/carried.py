@@ -111,7 +111,7 @@ def advise_carried(
     return CountAdvice(count, variance, seconds, advised, findings, tuple(problems), run)
 
 
-def relative_variance(evaluation: Any, places: Any, seed: int) -> float:
+def relative_variance(evaluation: Evaluation, places: Position, seed: int) -> float:
     """M times the relative variance of an estimate from m samples, averaged over places; infinite if all were 0."""
     with double_precision():
         one, positions = called_back(canonical(evaluation, "estimator")), canonical(places, "positions")

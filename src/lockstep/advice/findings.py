@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from lockstep.advice.advice import Option
 from lockstep.advice.pilot import REPLICATES, Look, Pilot, updates_per_effective_draw
 from lockstep.core.progress import duration
 from lockstep.coupling.names import named_arrays
@@ -46,7 +47,7 @@ def looks_like_an_unbiased_ratio(look: Look) -> bool:
     return look.variance > 0 and abs(look.bias + look.variance / 2) < UNBIASED_RATIO * look.variance / 2
 
 
-def _about_pseudo_marginal(look: Look, best: Any) -> Iterator[str]:
+def _about_pseudo_marginal(look: Look, best: Option) -> Iterator[str]:
     """D̂ of two independent estimates of log π has twice the variance of one."""
     needed = max(1, round(look.count * look.variance / 2 / PSEUDO_MARGINAL))
     if needed < best.count:

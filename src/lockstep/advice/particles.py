@@ -12,6 +12,7 @@ from scipy.special import ndtr
 
 from lockstep.core.arguments import MOST_SEED, whole
 from lockstep.core.kernel import Simple
+from lockstep.core.types import Position
 from lockstep.kernels.metropolis_hastings import MetropolisHastings
 from lockstep.results.run import Run
 from lockstep.sampling.sample import sample
@@ -154,7 +155,7 @@ def _options(ratio: float, correlation: float, fixed: float, each: float, refres
     return found
 
 
-def _cost(estimate: Any, places: Any, seed: int) -> tuple[float, float]:
+def _cost(estimate: ParticleEstimate, places: Position, seed: int) -> tuple[float, float]:
     """Seconds of an estimate: those of no particle, and those of each."""
     now = estimate.filter.particles
     counts, times = (now, 4 * now), []

@@ -15,6 +15,7 @@ from lockstep.chains.task import Task
 from lockstep.chains.trial import Trial, require_success
 from lockstep.core.kernel import Kernel, Positioned
 from lockstep.core.progress import Progress
+from lockstep.core.types import Key
 from lockstep.engine.block import CELL, Block, Output
 from lockstep.engine.choice import engine_of
 from lockstep.engine.interface import Engine, Moving
@@ -26,7 +27,7 @@ from lockstep.storage.point import Point, Witness
 
 def drive(
     kernel: Kernel,
-    chain_keys: Any,
+    chain_keys: Key,
     point: Point,
     task: Task,
     keeper: Keeper,

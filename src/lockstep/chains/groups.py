@@ -6,7 +6,6 @@ import dataclasses
 import time
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import jax
 import numpy as np
@@ -44,7 +43,7 @@ def is_grouped(directory: Path | None) -> bool:
     return GROUPED in read_record(directory).configuration
 
 
-def run_task(task: Task, executor: Any, progress: bool | None, is_collected: bool = True) -> Outcome:
+def run_task(task: Task, executor: Workforce, progress: bool | None, is_collected: bool = True) -> Outcome:
     """Run a task here, or on an executor: its chains in groups, or the black boxes of its chains ahead of them."""
     if task.ahead != 1 and is_interpreted(task.kernel):
         require_workers(task.ahead, executor, is_grouped(task.directory))

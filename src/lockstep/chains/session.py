@@ -28,10 +28,11 @@ from lockstep.storage.point import Point
 from lockstep.storage.segments import has_begun
 from lockstep.storage.writer import Writer
 from lockstep.workers.engine import engine_ahead
+from lockstep.workers.pool import Workforce
 
 
 def run_chains(
-    task: Task, progress: bool | None, is_collected: bool = True, outer: Stop | None = None, executor: Any = None
+    task: Task, progress: bool | None, is_collected: bool = True, outer: Stop | None = None, executor: Workforce = None
 ) -> Outcome:
     """Run the chains of a task here, from where its directory stands, until it is done or ``outer`` has it stop.
 

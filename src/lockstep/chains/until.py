@@ -73,10 +73,10 @@ class Criterion(ABC):
         """How it is written as a part of ``&``."""
         return repr(self)
 
-    def __and__(self, other: Any) -> Criterion:
+    def __and__(self, other: object) -> Criterion:
         return Both(self, require_criterion(other, "the right side of &"))
 
-    def __or__(self, other: Any) -> Criterion:
+    def __or__(self, other: object) -> Criterion:
         return Either(self, require_criterion(other, "the right side of |"))
 
     def next_look(self, draws: int, seconds: float = np.inf) -> int:

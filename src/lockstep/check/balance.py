@@ -14,15 +14,15 @@ from jax.flatten_util import ravel_pytree
 from lockstep.check.finding import Finding
 from lockstep.check.points import draws_of, pairs_of, points_of, tolerance_of
 from lockstep.core import random
+from lockstep.core.adopt import adopted
 from lockstep.core.arguments import shapes
+from lockstep.core.kernel import Kernel, Simple
 from lockstep.core.precision import canonical, double_precision
 from lockstep.core.randomization import Randomization
 from lockstep.core.trees import describe, is_floating, one_of
 from lockstep.core.types import Array, Key, Position, Tree
 from lockstep.host.boxes import called_back
 from lockstep.host.callback import raised_here
-from lockstep.kernels.metropolis_hastings import MetropolisHastings
-from lockstep.ratios import Randomized
 from lockstep.ratios.involutions import Identity, as_involution, log_abs_jacobian
 
 STANDARD_ERRORS = 6.0
@@ -81,7 +81,7 @@ def involution(
 
 
 def balance(
-    kernel: Any,
+    kernel: Kernel,
     positions: Position,
     candidates: Position = None,
     replicates: int = 1000,
@@ -116,18 +116,17 @@ def balance(
     Finding
         With ``residual``, the ``worst`` point (position, candidate, x) and a sentence that says what is wrong.
     """
-    if not isinstance(kernel, MetropolisHastings) or not isinstance(kernel.ratio, Randomized):
-        raise TypeError(f"balance takes a kernel with a Randomized ratio, such as ls.randomized gives; got {kernel!r}")
-    if kernel.ratio.correlation is not None:
+    randomized = randomized_of(kernel, "balance")
+    if randomized.ratio.correlation is not None:
         raise ValueError("balance: correlated noise has no way back; test such a kernel by invariance")
     (replicates, seed), tolerance = draws_of(replicates, seed), tolerance_of(tolerance)
     with double_precision():
-        kernel = called_back(canonical(kernel, "kernel"))
+        simple = called_back(canonical(randomized, "kernel"))
         here = points_of(positions, "positions")
-        there, log_q = _candidates(kernel, here, candidates, seed)
+        there, log_q = _candidates(simple, here, candidates, seed)
         with raised_here():
-            x, residuals, scores = jax.block_until_ready(_at_pairs(kernel, here, there, log_q, replicates, seed))
-        own = kernel.ratio.randomization.involution or Identity()
+            x, residuals, scores = jax.block_until_ready(_at_pairs(simple, here, there, log_q, replicates, seed))
+        own = simple.ratio.randomization.involution or Identity()
         theta, other = (jax.tree.map(lambda leaf: jnp.repeat(leaf, replicates, axis=0), p) for p in (here, there))
         about_involution = involution(own, x, theta, other, tolerance)
     where = int(np.argmax(np.where(np.isnan(residuals), np.inf, residuals)))
@@ -149,9 +148,20 @@ def balance(
         )
         return Finding(False, sentence, residual, worst, values)
     sentence = f"very detailed balance holds to {residual:.1e} at {len(scores)} pairs with {replicates} x each"
-    if kernel.ratio.randomization.log_density is None:
+    if simple.ratio.randomization.log_density is None:
         sentence += "; no density of x is stated, so where x is drawn was not checked"
     return Finding(True, sentence, residual, worst, values)
+
+
+def randomized_of(kernel: Kernel, check: str) -> Simple:
+    """A kernel of one accept/reject that has a randomization, as which it came to a check."""
+    given = adopted(kernel, Kernel, "kernel", "a kernel such as that of ls.randomized").simple
+    if given is None or given.ratio.randomization is None:
+        raise TypeError(
+            f"{check} takes a kernel with a Randomized ratio, such as ls.randomized gives; got {kernel!r}. Others can "
+            f"be checked on a few states, by ls.check.transition_matrix"
+        )
+    return given
 
 
 def _as_many(values: object, name: str, x: Array) -> Any:
@@ -162,7 +172,7 @@ def _as_many(values: object, name: str, x: Array) -> Any:
     return points
 
 
-def _candidates(kernel: Any, positions: Position, candidates: Position, seed: int) -> tuple[Any, Any]:
+def _candidates(kernel: Simple, positions: Position, candidates: Position, seed: int) -> tuple[Any, Any]:
     """Candidates and their log proposal ratios, which cancel in the comparison where they are not known."""
     pairs = len(jax.tree.leaves(positions)[0])
     if candidates is not None:
@@ -172,14 +182,18 @@ def _candidates(kernel: Any, positions: Position, candidates: Position, seed: in
     return proposed, jnp.broadcast_to(jnp.asarray(log_q, float), (pairs,))
 
 
-def _at_pairs(kernel: Any, here: Any, there: Any, log_q: Any, replicates: int, seed: int) -> tuple[Any, Any, Any]:
+def _at_pairs(
+    kernel: Any, here: Position, there: Position, log_q: Array, replicates: int, seed: int
+) -> tuple[Any, Any, Any]:
     """Draws of x at each pair, the residual at each x, and how far balance on average is off, in standard errors."""
     randomization = kernel.ratio.randomization
     pairs = len(log_q)
     key_base, key_x, key_back = random.split(random.fold_in(random.seeded(seed), 1), 3)
     noises = [randomization.noise(key, one_of(here, 0), (pairs, replicates)) for key in (key_x, key_back)]
 
-    def at_pair(position: Position, candidate: Position, log_q: Any, keys: Key, noise: Tree, other_noise: Any) -> Any:
+    def at_pair(
+        position: Position, candidate: Position, log_q: Array, keys: Key, noise: Tree, other_noise: Tree
+    ) -> Any:
         ahead, back = _base(kernel, position, candidate, log_q, keys)
         draw, weigh = randomization.sample, randomization.log_weight
         x = jax.vmap(lambda n: draw(n, position, candidate))(noise)
@@ -199,7 +213,7 @@ def _at_pairs(kernel: Any, here: Any, there: Any, log_q: Any, replicates: int, s
     return x, np.abs(np.asarray(residuals)).ravel(), np.asarray(scores) * is_density_known
 
 
-def _base(kernel: Any, position: Position, candidate: Position, log_q: Any, keys: Key) -> tuple[Any, Any]:
+def _base(kernel: Any, position: Position, candidate: Position, log_q: Array, keys: Key) -> tuple[Any, Any]:
     """The log ratio without the randomization, there and back."""
     base = kernel.ratio.base
     if base is None:
@@ -212,7 +226,7 @@ def _base(kernel: Any, position: Position, candidate: Position, log_q: Any, keys
 
 
 def _residual(
-    randomization: Randomization, x: Array, position: Position, candidate: Position, there: Any, back: Any
+    randomization: Randomization, x: Array, position: Position, candidate: Position, there: Array, back: Array
 ) -> Any:
     """The violation of very detailed balance at one x, in logarithms."""
     weight = randomization.log_weight(x, position, candidate)

@@ -119,7 +119,13 @@ def _require_maker(make: Callable[..., Any]) -> None:
 
 
 def _ranks(
-    parameters: Any, simulate: Any, make: Callable[..., Any], key: Key, draws: int, thin: int, rng: np.random.Generator
+    parameters: Any,
+    simulate: Function,
+    make: Callable[..., Any],
+    key: Key,
+    draws: int,
+    thin: int,
+    rng: np.random.Generator,
 ) -> dict[str, np.ndarray]:
     """The ranks of values from the prior among the draws for data simulated there."""
     with double_precision():

@@ -14,7 +14,7 @@ from lockstep.check.points import points_of
 from lockstep.core import random
 from lockstep.core.adopt import adopted
 from lockstep.core.arguments import law_of, real_numbers
-from lockstep.core.kernel import Kernel
+from lockstep.core.kernel import Kernel, Simple
 from lockstep.core.precision import canonical, double_precision
 from lockstep.core.trees import describe, one_of
 from lockstep.core.types import Array, Position, Tree
@@ -120,7 +120,7 @@ def _offers(
 
 
 @jax.jit
-def _offer(kernel: Any, law: Law, noise: Tree, position: Position) -> tuple[Any, Array]:
+def _offer(kernel: Simple, law: Law, noise: Tree, position: Position) -> tuple[Any, Array]:
     """A candidate, and the probability that it is accepted."""
     candidate, log_proposal_ratio = kernel.proposal(noise, position)
     memory = kernel.init(position).memory
@@ -133,11 +133,11 @@ def _offer(kernel: Any, law: Law, noise: Tree, position: Position) -> tuple[Any,
 
 
 @jax.jit
-def _offer_to_pairs(kernel: Any, law: Law, noise: Tree, position: Position) -> tuple[Any, Array]:
+def _offer_to_pairs(kernel: Simple, law: Law, noise: Tree, position: Position) -> tuple[Any, Array]:
     """A candidate, and the probabilities that it is accepted by each memory with each new one."""
     candidate, log_proposal_ratio = kernel.proposal(noise, position)
 
-    def probability(old_noise: Any, noise: Tree) -> Array:
+    def probability(old_noise: Tree, noise: Tree) -> Array:
         memory = kernel.ratio.init(old_noise, position)
         log_ratio, *_ = kernel.ratio(noise, position, memory, candidate, log_proposal_ratio)
         return _accept(log_ratio)

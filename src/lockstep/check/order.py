@@ -8,17 +8,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from lockstep.check.balance import randomized_of
 from lockstep.check.finding import Finding
 from lockstep.check.law import as_law
 from lockstep.check.matrix import matrix_of, stationary
 from lockstep.check.points import draws_of, pairs_of, tolerance_of
 from lockstep.core import random
 from lockstep.core.arguments import real_numbers
+from lockstep.core.kernel import Kernel
 from lockstep.core.precision import canonical, double_precision
 from lockstep.core.trees import describe, one_of
 from lockstep.core.types import Array, Position, Tree
-from lockstep.kernels.metropolis_hastings import MetropolisHastings
-from lockstep.ratios import Randomized
 
 
 def asymptotic_variance(matrix: Array, function: Any) -> float:
@@ -76,7 +76,12 @@ def peskun(
 
 
 def minorization(
-    kernel: Any, positions: Position, candidates: Position, law: object = None, replicates: int = 10_000, seed: int = 0
+    kernel: Kernel,
+    positions: Position,
+    candidates: Position,
+    law: object = None,
+    replicates: int = 10_000,
+    seed: int = 0,
 ) -> Finding:
     """The ε of the paper's condition, ``Pr(ξ(f(X); θ', θ)/ξ(X; θ, θ') |f'(X)| ≥ 1) ≥ ε``, over given pairs.
 
@@ -95,16 +100,15 @@ def minorization(
     replicates, seed
         Of the Monte Carlo estimate.
     """
-    if not isinstance(kernel, MetropolisHastings) or not isinstance(kernel.ratio, Randomized):
-        raise TypeError(f"minorization takes a kernel with a Randomized ratio; got {kernel!r}")
+    randomized = randomized_of(kernel, "minorization")
     replicates, seed = draws_of(replicates, seed)
     with double_precision():
-        kernel = canonical(kernel, "kernel")
+        simple = canonical(randomized, "kernel")
         points, others = pairs_of(positions, candidates)
         here, there = (
             jax.tree.map(lambda a, b: jnp.concatenate([a, b]), *p) for p in ((points, others), (others, points))
         )
-        randomization = kernel.ratio.randomization
+        randomization = simple.ratio.randomization
         if law is None:
             noise = randomization.noise(random.seeded(seed), one_of(here, 0), (replicates,))
             weights = np.ones(replicates)  # counts, whose sum is exact in any order

@@ -78,7 +78,7 @@ def symmetry(
     return Finding(is_ok, sentence, float(np.abs(log_ratio[worst])), where, {"variance_ratios": np.exp(log_ratio)})
 
 
-def _values(estimator: Estimator, key: Key, here: Any, there: Any, replicates: int) -> Any:
+def _values(estimator: Estimator, key: Key, here: Position, there: Position, replicates: int) -> Any:
     def at_pair(key: Key, position: Position, candidate: Position) -> Any:
         noise = estimator.noise(key, position, (replicates,))
         return jax.vmap(lambda n: estimator(n, position, candidate).value)(noise)

@@ -198,6 +198,6 @@ class Simple(Kernel):
 
     @abstractmethod
     def decide(
-        self, state: State, proposed: tuple[Position, Array], ratio_noise: Any, accept: Array
+        self, state: State, proposed: tuple[Position, Array], ratio_noise: Tree, accept: Array
     ) -> tuple[State, Info]:
         """Accept or reject what was proposed: a candidate with its log proposal ratio."""

@@ -6,7 +6,11 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
 
+import jax
+import jax.numpy as jnp
+
 from lockstep.core.declared import Part, declared
+from lockstep.core.trees import is_alike
 from lockstep.core.types import Array, Key, Position, Shape, Tree
 
 
@@ -54,3 +58,18 @@ class Proposal(Part):
 
     def require_start(self, position: Position) -> None:
         """Refuse a start from which no candidate would be accepted."""
+
+
+def require_alike(candidate: Position, position: Position) -> None:
+    """Refuse a candidate of another structure, shape or dtype than the position."""
+    if not is_alike(candidate, position):
+        raise ValueError(
+            f"proposal returned a candidate of structure {jax.tree.structure(candidate)}; the position has "
+            f"{jax.tree.structure(position)}"
+        )
+    for new, old in zip(jax.tree.leaves(candidate), jax.tree.leaves(position), strict=True):
+        if jnp.shape(new) != jnp.shape(old) or jnp.result_type(new) != jnp.result_type(old):
+            raise ValueError(
+                f"proposal returned a candidate of shape {jnp.shape(new)} and dtype {jnp.result_type(new)}; the "
+                f"position has shape {jnp.shape(old)} and dtype {jnp.result_type(old)}"
+            )

@@ -12,6 +12,7 @@ from lockstep.core.declared import Accountable, declared
 from lockstep.core.estimator import Estimator
 from lockstep.core.evaluation import Evaluation
 from lockstep.core.proposal import Proposal
+from lockstep.core.randomization import Randomization
 from lockstep.core.rule import Rule
 from lockstep.core.trees import choose
 from lockstep.core.types import Array, Key, Memory, Position, Shape, Tree
@@ -136,6 +137,16 @@ class Ratio(Accountable):
     @declared
     def rule(self) -> Rule | None:
         """The rule, if the log ratio is that of the proposal plus rule(estimate): such a ratio can be predicted."""
+        return None
+
+    @declared
+    def randomization(self) -> Randomization | None:
+        """What it draws beside the candidate and weighs, if it does: such a ratio can be checked for balance."""
+        return None
+
+    @declared
+    def base(self) -> Ratio | None:
+        """The ratio that the randomization's weight is added to, if it has one."""
         return None
 
     @declared

@@ -34,7 +34,7 @@ def is_concrete(tree: Tree) -> bool:
     return not any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(tree))
 
 
-def choose(flag: Any, first: T, second: T) -> T:
+def choose(flag: Array, first: T, second: T) -> T:
     """``first`` where ``flag`` holds, else ``second``: a Python branch for a NumPy flag, `where` for arrays of them."""
     kind = type(flag)
     if kind is FLAG or kind is bool:
@@ -42,7 +42,7 @@ def choose(flag: Any, first: T, second: T) -> T:
     return jax.tree.map(lambda a, b: _where(flag, a, b), first, second)
 
 
-def _where(flag: Any, first: Tree, second: Tree) -> Any:
+def _where(flag: Array, first: Tree, second: Tree) -> Any:
     return jax.lax.select(flag, first, second) if is_key(first) else namespace(flag).where(flag, first, second)
 
 
@@ -75,7 +75,7 @@ def is_alike(first: Tree, second: Tree) -> bool:
 def have_equal_values(first: Tree, second: Tree) -> Any:
     """Whether two trees hold the same numbers."""
 
-    def is_equal(a: Any, b: Any) -> Any:
+    def is_equal(a: Array, b: Array) -> Any:
         return (jax.random.key_data(a) == jax.random.key_data(b)).all() if is_key(a) else (a == b).all()
 
     equal = [is_equal(a, b) for a, b in zip(jax.tree.leaves(first), jax.tree.leaves(second), strict=True)]

@@ -1,8 +1,8 @@
 """Two kernels driven by one noise."""
 
 from lockstep.coupling.common_noise import Coupled, CoupledState, Shadowed
-from lockstep.coupling.infos import CoupledInfo, ShadowedInfo
-from lockstep.coupling.lagged import Lagged, LaggedInfo, LaggedState
+from lockstep.coupling.infos import CoupledInfo, LaggedInfo, ShadowedInfo
+from lockstep.coupling.lagged import Lagged, LaggedState
 from lockstep.coupling.maximal import MaximallyCoupled
 from lockstep.coupling.pair import Pair
 

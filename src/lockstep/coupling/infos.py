@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from lockstep.core.kernel import Info
-from lockstep.core.types import Array
+from lockstep.core.types import Array, Tree
 
 
 class CoupledInfo(NamedTuple):
@@ -82,4 +82,25 @@ class ShadowedInfo(NamedTuple):
         return None
 
 
+class LaggedInfo(NamedTuple):
+    """What happened to both chains, and whether they are equal after the update.
+
+    While the second waits it accepts nothing; once the two are equal it does what the first does.
+    """
+
+    first: Any
+    second: Any
+    is_equal: Array
+
+    @property
+    def kind(self) -> str:
+        """What the figures of a run are about."""
+        return "lagged"
+
+
 Marked = CoupledInfo | ShadowedInfo
+
+
+def kind_of(info: Tree) -> str:
+    """What a run with this info is one of: ``single``, ``coupled``, ``shadowed`` or ``lagged`` chains."""
+    return info.kind if isinstance(info, Marked | LaggedInfo) else "single"

@@ -16,6 +16,7 @@ from lockstep.core.parts import part, set_field
 from lockstep.core.trees import choose, have_equal_values, is_concrete
 from lockstep.core.types import Array, Key, Position, Shape, Tree
 from lockstep.coupling.cost import is_cheap
+from lockstep.coupling.infos import LaggedInfo
 from lockstep.coupling.pair import Pair, both
 
 MEETING_STREAM = 2**31 + 2  # of random numbers: a kernel splits its key into fewer
@@ -33,17 +34,6 @@ class LaggedState(NamedTuple):
     @property
     def position(self) -> Pair:
         return Pair(self.first.position, self.second.position)
-
-
-class LaggedInfo(NamedTuple):
-    """What happened to both chains, and whether they are equal after the update.
-
-    While the second waits it accepts nothing; once the two are equal it does what the first does.
-    """
-
-    first: Any
-    second: Any
-    is_equal: Array
 
 
 @part

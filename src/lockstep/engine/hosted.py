@@ -7,13 +7,15 @@ from typing import Any
 import jax
 
 from lockstep.core.declared import Part
+from lockstep.core.foreign import attribute
+from lockstep.core.types import Tree
 from lockstep.host.boxes import boxes, is_box
 from lockstep.host.compiled import Compiled, to_host
 
 __all__ = ["hosted", "to_host"]
 
 
-def hosted(kernel: Any) -> Any:
+def hosted(kernel: Tree) -> Any:
     """The kernel with NumPy arrays as leaves, and what cannot compute with them compiled by itself."""
     functions: dict[Any, Any] = {}  # one for all places of a kernel
 
@@ -36,4 +38,4 @@ def _says_what_stands_for_it(node: object) -> bool:
 
 def _is_compiled(node: object) -> bool:
     is_callable_part = callable(node) and not jax.tree_util.all_leaves([node])
-    return is_callable_part and not (isinstance(node, Part) and node.computes_on_numpy) and not boxes(node)
+    return is_callable_part and not attribute(node, "computes_on_numpy", False) and not boxes(node)

@@ -74,7 +74,7 @@ INTERPRETED = InterpretedEngine()
 
 
 @functools.partial(jax.jit, static_argnames="cells")
-def _noise(kernel: Kernel, chain_keys: Key, state: Positioned, first_cell: Any, cells: int) -> Any:
+def _noise(kernel: Kernel, chain_keys: Key, state: Positioned, first_cell: Array | int, cells: int) -> Any:
     noise = block_noise(kernel, chain_keys, state, first_cell, cells)
     return jax.tree.map(RandomKey.of, noise)
 

@@ -79,7 +79,7 @@ class Rejecting(Simple):
         return both_moved(self, first, second, noise, meet)
 
     def decide(
-        self, state: State, proposed: tuple[Position, Any], ratio_noise: Any, accept: Array
+        self, state: State, proposed: tuple[Position, Any], ratio_noise: Tree, accept: Array
     ) -> tuple[State, Info]:
         """Accept or reject what was proposed; a candidate at which a function raises is rejected."""
         try:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from lockstep.core import random
@@ -13,10 +11,10 @@ from lockstep.core.adopt import adopted
 from lockstep.core.declared import passing_on
 from lockstep.core.kernel import Info, Noise, Simple, State
 from lockstep.core.parts import part, set_field
-from lockstep.core.proposal import Proposal
+from lockstep.core.proposal import Proposal, require_alike
 from lockstep.core.ratio import Ratio
-from lockstep.core.trees import choose, have_equal_values, is_alike
-from lockstep.core.types import Array, Key, Position, Shape
+from lockstep.core.trees import choose, have_equal_values
+from lockstep.core.types import Array, Key, Position, Shape, Tree
 
 RATIO_STREAM = 1  # of the random numbers by which two chains meet
 
@@ -91,13 +89,13 @@ class MetropolisHastings(Simple):
         return both_moved(self, first, second, noise, meet)
 
     def decide(
-        self, state: State, proposed: tuple[Position, Array], ratio_noise: Any, accept: Array
+        self, state: State, proposed: tuple[Position, Array], ratio_noise: Tree, accept: Array
     ) -> tuple[State, Info]:
         """Accept or reject what was proposed: a candidate with its log proposal ratio."""
         position, memory = state
         candidate, log_proposal_ratio = proposed
-        if not isinstance(accept, np.generic):
-            _require_alike(candidate, position)
+        if not isinstance(accept, np.generic):  # interpreted, it is looked at where chains begin
+            require_alike(candidate, position)
         # RATIO of the candidate to the position.
         decision = self.ratio(ratio_noise, position, memory, candidate, log_proposal_ratio)
         log_ratio, candidate_memory, is_violated = decision
@@ -173,20 +171,3 @@ def both_moved(
     # MEET: what both remember of one candidate, evaluated with one noise, is one number, but for rounding.
     is_shared = info.is_accepted & info_second.is_accepted & have_equal_values(candidate, proposed_second[0]) & is_same
     return (moved, info), (choose(is_shared, moved, moved_second), info_second)
-
-
-def _require_alike(candidate: Position, position: Position) -> None:
-    """Refuse, while tracing, a candidate of another structure, shape or dtype than the position."""
-    if not any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves((candidate, position))):
-        return
-    if not is_alike(candidate, position):
-        raise ValueError(
-            f"proposal returned a candidate of structure {jax.tree.structure(candidate)}; the position has "
-            f"{jax.tree.structure(position)}"
-        )
-    for new, old in zip(jax.tree.leaves(candidate), jax.tree.leaves(position), strict=True):
-        if jnp.shape(new) != jnp.shape(old) or jnp.result_type(new) != jnp.result_type(old):
-            raise ValueError(
-                f"proposal returned a candidate of shape {jnp.shape(new)} and dtype {jnp.result_type(new)}; the "
-                f"position has shape {jnp.shape(old)} and dtype {jnp.result_type(old)}"
-            )

@@ -125,7 +125,7 @@ def exact_minibatch(
     log_prior: Callable[..., Any],
     log_likelihood: Callable[..., Any],
     data: Tree,
-    bound: Any,
+    bound: object,
     proposal: Proposal,
     control: Any,
     initial: Position | None,
@@ -161,13 +161,13 @@ def make_tunamh(minibatch: Minibatch, proposal: Proposal, position: Position) ->
     return MetropolisHastings(proposal, Randomized(Carried(Exactly(Known(minibatch.estimator))), minibatch))
 
 
-def minibatch_of(estimator: Subsample, bound: Any, chi: Array) -> Minibatch:
+def minibatch_of(estimator: Subsample, bound: RowBound, chi: Array) -> Minibatch:
     """The minibatches, with the coefficients of all rows computed in one pass."""
     coefficients = _coefficients(estimator, bound)
     return Minibatch(estimator, bound, coefficients, np.cumsum(coefficients), chi)
 
 
-def _coefficients(estimator: Subsample, bound: Any) -> np.ndarray:
+def _coefficients(estimator: Subsample, bound: RowBound) -> np.ndarray:
     with double_precision():
         bound, rows = canonical(bound, "bound"), estimator.rows
         is_controlled = estimator.control.center is not None

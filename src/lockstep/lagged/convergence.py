@@ -167,7 +167,7 @@ def convergence(
     lag: int | None = None,
     seed: int = 0,
     most: int = MOST_UPDATES,
-    executor: Any = None,
+    executor: Workforce = None,
     directory: str | PathLike[str] | None = None,
     progress: bool | None = None,
 ) -> Convergence:

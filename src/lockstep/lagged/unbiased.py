@@ -89,9 +89,7 @@ class Unbiased:
         ]
         return ends[0], ends[1]
 
-    def of(
-        self, function: Callable[..., Any], executor: Workforce | None = None, progress: bool | None = None
-    ) -> Unbiased:
+    def of(self, function: Callable[..., Any], executor: Workforce = None, progress: bool | None = None) -> Unbiased:
         """The estimate of another function, from the same pairs: read from their directory, or computed again.
 
         Of several functions that are known before, let one ``function`` return a tuple or a dictionary.
@@ -99,7 +97,7 @@ class Unbiased:
         setting = dataclasses.replace(self.setting, executor=executor, progress=progress)
         return _run(setting, function, self.choice, self.pairs)
 
-    def more(self, pairs: int, executor: Workforce | None = None, progress: bool | None = None) -> Unbiased:
+    def more(self, pairs: int, executor: Workforce = None, progress: bool | None = None) -> Unbiased:
         """The estimate from so many pairs in all: what is missing is run, and the rest is kept."""
         setting = dataclasses.replace(self.setting, executor=executor, progress=progress)
         pairs = whole(pairs, "pairs", 2)
@@ -160,7 +158,7 @@ def unbiased(
     start: int | None = None,
     end: int | None = None,
     seed: int = 0,
-    executor: Any = None,
+    executor: Workforce = None,
     directory: str | PathLike[str] | None = None,
     progress: bool | None = None,
     most: int = MOST_UPDATES,

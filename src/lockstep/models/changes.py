@@ -27,7 +27,7 @@ from lockstep.models.families import (
     TRANSITIVE,
     TWO_PATHS,
 )
-from lockstep.models.ties import common, is_tie, paths
+from lockstep.models.ties import Ties, common, is_tie, paths
 
 
 class Compiled(NamedTuple):
@@ -41,13 +41,13 @@ class Compiled(NamedTuple):
 
 
 @inlined
-def step(terms: Any, t: int, count: int) -> Any:
+def step(terms: Compiled, t: int, count: int) -> Any:
     """What one more counts for to term t, if there are that many."""
     return terms.tables[t, count + 1] - terms.tables[t, count]
 
 
 @inlined
-def partner_change(graph: Any, i: Array, j: Array, is_there: Any, terms: Any, t: int) -> Any:
+def partner_change(graph: Ties, i: Array, j: Array, is_there: bool, terms: Compiled, t: int) -> Any:
     """What the tie adds to the shared partners of other pairs: of those that are tied, or of all."""
     is_dyadwise = terms.codes[t] == DYADWISE
     value = 0.0
@@ -63,7 +63,9 @@ def partner_change(graph: Any, i: Array, j: Array, is_there: Any, terms: Any, t:
 
 
 @inlined
-def change(graph: Any, i: Array, j: Array, is_there: Any, is_directed: bool, terms: Any, into: Any) -> None:
+def change(
+    graph: Ties, i: Array, j: Array, is_there: Any, is_directed: bool, terms: Compiled, into: np.ndarray
+) -> None:
     """What the tie i → j adds to each term, written into ``into``."""
     for t in range(len(terms.codes)):
         code, value = terms.codes[t], 0.0

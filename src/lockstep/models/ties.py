@@ -36,7 +36,7 @@ def empty(nodes: int, width: Any, is_directed: bool) -> Any:
 
 
 @njit
-def widened(graph: Any, is_directed: bool) -> Any:
+def widened(graph: Ties, is_directed: bool) -> Any:
     """The same graph with room for twice as many ties at every node."""
     nodes, width = graph.out.shape
     out = np.empty((nodes, 2 * width), np.int32)
@@ -48,19 +48,19 @@ def widened(graph: Any, is_directed: bool) -> Any:
 
 
 @inlined
-def is_tie(graph: Any, i: Array, j: Array) -> Any:
+def is_tie(graph: Ties, i: Array, j: Array) -> Any:
     """1 if there is a tie i → j, else 0."""
     return np.int64((graph.bits[i, j >> 6] >> np.uint64(j & 63)) & ONE)
 
 
 @inlined
-def is_full(graph: Any, i: Array, j: Array) -> Any:
+def is_full(graph: Ties, i: Array, j: Array) -> Any:
     """Whether there is no room for a tie i → j."""
     return max(graph.out_degree[i], graph.in_degree[j]) == graph.out.shape[1]
 
 
 @inlined
-def add(graph: Any, i: Array, j: Array, is_directed: bool) -> None:
+def add(graph: Ties, i: Array, j: Array, is_directed: bool) -> None:
     """Put a tie i → j where there is none."""
     graph.bits[i, j >> 6] |= ONE << np.uint64(j & 63)
     graph.out[i, graph.out_degree[i]] = j
@@ -72,7 +72,7 @@ def add(graph: Any, i: Array, j: Array, is_directed: bool) -> None:
 
 
 @inlined
-def drop(listed: Any, degree: Any, i: Array, j: Array) -> None:
+def drop(listed: np.ndarray, degree: np.ndarray, i: Array, j: Array) -> None:
     """Take j out of the list of i; the last one takes its place."""
     place = 0
     while listed[i, place] != j:
@@ -82,7 +82,7 @@ def drop(listed: Any, degree: Any, i: Array, j: Array) -> None:
 
 
 @inlined
-def remove(graph: Any, i: Array, j: Array, is_directed: bool) -> None:
+def remove(graph: Ties, i: Array, j: Array, is_directed: bool) -> None:
     """Take away the tie i → j."""
     graph.bits[i, j >> 6] &= ~(ONE << np.uint64(j & 63))
     if not is_directed:
@@ -92,7 +92,7 @@ def remove(graph: Any, i: Array, j: Array, is_directed: bool) -> None:
 
 
 @inlined
-def paths(graph: Any, i: Array, j: Array) -> Any:
+def paths(graph: Ties, i: Array, j: Array) -> Any:
     """How many k there are with i → k → j."""
     leaving, entering = graph.out_degree[i], graph.in_degree[j]
     is_shorter = leaving <= entering
@@ -105,7 +105,7 @@ def paths(graph: Any, i: Array, j: Array) -> Any:
 
 
 @inlined
-def common(graph: Any, i: Array, j: Array, is_out: bool) -> Any:
+def common(graph: Ties, i: Array, j: Array, is_out: bool) -> Any:
     """How many k there are with i → k and j → k; or, if not ``is_out``, with k → i and k → j."""
     listed, degree = (graph.out, graph.out_degree) if is_out else (graph.into, graph.in_degree)
     if degree[j] < degree[i]:

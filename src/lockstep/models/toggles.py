@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lockstep.core.types import Array, Position
-from lockstep.models.changes import change
+from lockstep.models.changes import Compiled, change
 from lockstep.models.compiled import inlined, njit, stream, uniform
-from lockstep.models.ties import add, empty, is_full, is_tie, remove, widened
+from lockstep.models.ties import Ties, add, empty, is_full, is_tie, remove, widened
 
 
 class Rules(NamedTuple):
@@ -27,7 +27,7 @@ class Rules(NamedTuple):
 
 
 @inlined
-def free_pairs(nodes: int, rules: Any) -> Any:
+def free_pairs(nodes: int, rules: Rules) -> Any:
     """How many pairs are free to change."""
     if len(rules.pairs):
         return len(rules.pairs)
@@ -35,7 +35,7 @@ def free_pairs(nodes: int, rules: Any) -> Any:
 
 
 @inlined
-def proposed(u: float, ties: Any, count: int, nodes: int, rules: Any) -> Any:
+def proposed(u: float, ties: np.ndarray, count: int, nodes: int, rules: Rules) -> Any:
     """The pair that a uniform number proposes to toggle, ``count`` free ties being there."""
     if count and u < 0.5:
         n = int(2 * u * count)
@@ -62,13 +62,13 @@ def proposal_ratio(is_there: int, count: int, pairs: int) -> Any:
 
 
 @inlined
-def is_allowed(graph: Any, i: int, j: int, rules: Any) -> Any:
+def is_allowed(graph: Ties, i: int, j: int, rules: Rules) -> Any:
     """Whether a tie i → j may be added."""
     return (graph.out_degree[i] < rules.most_out) & (graph.in_degree[j] < rules.most_in)
 
 
 @njit
-def read(x: Array, rules: Any, ties: Any, place: Any) -> Any:
+def read(x: Array, rules: Rules, ties: np.ndarray, place: Any) -> Any:
     """A matrix as a graph. The ties that are free to change are listed, and ``place`` knows where."""
     nodes, is_directed = len(x), rules.is_directed
     width: Any = np.int64(4)
@@ -100,7 +100,7 @@ def read(x: Array, rules: Any, ties: Any, place: Any) -> Any:
 
 
 @njit
-def write(graph: Any, x: Array) -> None:
+def write(graph: Ties, x: Array) -> None:
     """A graph as a matrix."""
     for i in range(len(x)):
         for j in range(len(x)):
@@ -119,7 +119,9 @@ class Chain(NamedTuple):
 
 
 @njit
-def walk(at: Array, count: Array, step: Any, last: int, start: Array, theta: Position, rules: Any, terms: Any) -> Any:
+def walk(
+    at: Array, count: Array, step: Any, last: int, start: Array, theta: Position, rules: Rules, terms: Compiled
+) -> Any:
     """Proposals from number ``step`` to ``last``, or to the first that finds no room for its tie; which, and the ties.
 
     The arrays are the same throughout, so that compiled code need not count who refers to them.
@@ -162,7 +164,7 @@ def walk(at: Array, count: Array, step: Any, last: int, start: Array, theta: Pos
 
 
 @njit
-def toggle(words: Array, theta: Position, toggles: int, x: Array, rules: Any, terms: Any, totals: Any) -> None:
+def toggle(words: Array, theta: Position, toggles: int, x: Array, rules: Rules, terms: Compiled, totals: Any) -> None:
     """Toggle the ties of each graph of ``x``, in place.
 
     ``totals[g, r]`` becomes what its statistics have changed by after (r + 1) ``toggles`` proposals.
@@ -187,7 +189,7 @@ def toggle(words: Array, theta: Position, toggles: int, x: Array, rules: Any, te
 
 
 @njit
-def count_terms(x: Array, rules: Any, terms: Any, totals: Any) -> None:
+def count_terms(x: Array, rules: Rules, terms: Compiled, totals: Any) -> None:
     """What the ties of each graph of ``x`` add to the statistics of the empty graph, one after the other."""
     added, nodes, is_directed = np.zeros(len(terms.codes)), x.shape[1], rules.is_directed
     for g in range(len(x)):
@@ -204,7 +206,7 @@ def count_terms(x: Array, rules: Any, terms: Any, totals: Any) -> None:
 
 
 @njit
-def change_table(x: Array, listed: Any, rules: Any, terms: Any, changes: Any) -> None:
+def change_table(x: Array, listed: Any, rules: Rules, terms: Compiled, changes: Any) -> None:
     """What each of the listed pairs would add to the statistics of a graph, if it were a tie."""
     graph, _ = read(x, rules, np.empty((free_pairs(len(x), rules), 2), np.int32), np.empty(x.shape, np.int32))
     for n in range(len(listed)):

@@ -96,7 +96,7 @@ def murdoch_green(key: Key, kernel: Kernel, worst: Position, log_bound: Any = 0.
 
 
 @jax.jit
-def _draw(key: Key, kernel: Any, worst: Position, log_bound: Array, limit: Array) -> Any:
+def _draw(key: Key, kernel: MetropolisHastings, worst: Position, log_bound: Array, limit: Array) -> Any:
     start = kernel.init(worst)
 
     def from_worst(t: Array) -> tuple[Any, Array, Array]:

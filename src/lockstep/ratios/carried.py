@@ -120,6 +120,7 @@ class Carried(Ratio):
     correlation: Array | None = None
 
     evaluation = property(lambda self: self.evaluate)
+    name = property(lambda self: "Carried" if self.evaluate.is_random else "standard")
 
     def __post_init__(self) -> None:
         remedy = "an evaluation such as that of ls.standard(log_density, proposal).ratio"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -38,7 +38,7 @@ def to_arrow(run: Sampled, path: Path) -> Path:
     """Write the data frame as an Arrow file (IPC, Feather), whole or not at all."""
     table, pyarrow = _table(run)
 
-    def write(file: Any) -> None:
+    def write(file: IO[bytes]) -> None:
         with pyarrow.ipc.new_file(file, table.schema) as writer:
             writer.write_table(table)
 

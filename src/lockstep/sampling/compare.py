@@ -13,6 +13,7 @@ from lockstep.coupling.infos import Marked
 from lockstep.results.run import Run
 from lockstep.results.table import WITHHELD, number
 from lockstep.sampling.sweep import Sweep, label
+from lockstep.separation.prediction import Prediction
 from lockstep.separation.summary import summary as separations
 
 FAR = 4.0  # standard errors between two means that are worth a word
@@ -135,7 +136,7 @@ def _named(runs: Any) -> dict[str, Run]:
     return named
 
 
-def _separation(run: Run, prediction: Any) -> tuple[float, float]:
+def _separation(run: Run, prediction: Prediction | None) -> tuple[float, float]:
     """Updates between two separations and the discrepancy, measured or predicted; NaN where nothing is known."""
     if isinstance(run.info, Marked):
         return separations(run).rho_1, math.nan

@@ -21,6 +21,7 @@ from lockstep.results.convergence import stuck
 from lockstep.results.run import Run
 from lockstep.starts.start import warn_of_many_starts
 from lockstep.storage.directory import changes_in
+from lockstep.workers.pool import Workforce
 
 WORTH_A_WARNING = 0.05  # the share of the chains that stick; the summary tells of a single one
 
@@ -34,7 +35,7 @@ def sample(
     warmup: int | str = 0,
     thin: int = 1,
     directory: str | PathLike[str] | None = None,
-    executor: Any = None,
+    executor: Workforce = None,
     progress: bool | None = None,
     adapt: bool = False,
     changed: str = "refuse",

@@ -102,7 +102,7 @@ def sweep(
     warmup: int = 0,
     thin: int = 1,
     directory: str | PathLike[str] | None = None,
-    executor: Any = None,
+    executor: Workforce = None,
     progress: bool | None = None,
     changed: str = "refuse",
     until: Criterion | None = None,

@@ -119,7 +119,7 @@ def _gathered(tree: Tree, index: Array) -> Any:
 
 @functools.partial(jax.jit, static_argnames="lanes")
 def _until_marked(
-    kernel: Kernel, keys: Key, state: Positioned, groups: Any, start: Array, steps: Any, *, lanes: int
+    kernel: Kernel, keys: Key, state: Positioned, groups: Array, start: Array, steps: Array, *, lanes: int
 ) -> tuple[Any, Any, Any]:
     """The states of the first groups after a block, when each replicate was first marked, and whether any ratio is one.
 
@@ -142,7 +142,7 @@ def _until_marked(
 
         return at + ROWS, *jax.lax.fori_loop(0, jnp.minimum(ROWS, steps - at), body, tuple(carried))
 
-    def one_group(group: Any, carry: Tree) -> Any:
+    def one_group(group: Array, carry: Tree) -> Any:
         states, firsts, is_valid = carry
         mine = take(group_keys, group)
         walking = (jnp.zeros((), int), take(states, group), *begun)

@@ -169,7 +169,7 @@ def _is_always_exact(kernel: Simple) -> bool:
 
 
 def _budget(
-    run: Any, judged: Kernel, weights: list[float], calls: int | None, seconds: float | None
+    run: Sampled, judged: Kernel, weights: list[float], calls: int | None, seconds: float | None
 ) -> tuple[int, int]:
     """How many calls of the estimators a prediction may take, and how many if these do not tell."""
     if not weights:

@@ -12,7 +12,6 @@ from lockstep.core.arguments import require_run
 from lockstep.core.ratio import Ratio
 from lockstep.core.sampled import Sampled
 from lockstep.coupling.infos import Marked
-from lockstep.ratios.carried import Silence
 from lockstep.separation import times
 
 FEWEST_MARKS = 10
@@ -163,10 +162,7 @@ def who(run: Sampled) -> str:
 
 
 def _name(ratio: Ratio) -> str:
-    """That of its rule; without one, a ratio that draws nothing is the standard one."""
-    if ratio.rule is not None:
-        return ratio.rule.name
-    return "standard" if isinstance(ratio.noise_source, Silence) else ratio.name
+    return ratio.name if ratio.rule is None else ratio.rule.name
 
 
 def _of_coupled(run: Sampled) -> Separation:

@@ -180,7 +180,7 @@ def start_keys(key: Key, group: range) -> Key:
     return random.fold_in(key_positions, np.asarray(group))
 
 
-def warn_of_many_starts(initial: Any, chains: Any) -> None:
+def warn_of_many_starts(initial: Any, chains: object) -> None:
     """Warn of one position that looks like several: arrays whose first axis is as long as there are chains."""
     if start_of(initial).is_each:
         return

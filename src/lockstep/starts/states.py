@@ -11,15 +11,16 @@ import numpy as np
 
 from lockstep.core import random
 from lockstep.core.arguments import shapes
-from lockstep.core.kernel import Kernel
+from lockstep.core.kernel import Kernel, Simple
 from lockstep.core.precision import on_device
-from lockstep.core.proposal import Proposal
+from lockstep.core.proposal import Proposal, require_alike
 from lockstep.core.trees import describe, is_floating, is_key, one_of
 from lockstep.core.types import Key, Position
 from lockstep.coupling.names import require_names
 from lockstep.coupling.pair import both, legs
 from lockstep.engine.choice import engine_of
-from lockstep.host.boxes import called_back
+from lockstep.engine.hosted import hosted, to_host
+from lockstep.host.boxes import called_back, is_interpreted
 from lockstep.starts.start import initial_positions
 
 PROBE_SEED = 1_620_110_112  # of candidates on which promises are looked at; no seed that users take
@@ -90,16 +91,32 @@ def _shapes(positions: Position) -> Any:
 def _require_proposable(kernel: Kernel, positions: Position, chains: int, key: jax.ShapeDtypeStruct) -> None:
     """What the proposals say of a position comes before what the users' functions make of it."""
     for simple, places in kernel.placed(jax.tree.map(np.asarray, positions)):
-        _proposed.eval_shape(simple.proposal, key, one_of(places, 0))
+        place = one_of(places, 0)
+        try:
+            _proposed.eval_shape(simple.proposal, key, place)
+        except Exception as error:
+            # It may compute with NumPy arrays alone. In compiled code that is told where it is called.
+            if is_interpreted(kernel):
+                _propose(simple.proposal, place)
+            elif not isinstance(error, jax.errors.JAXTypeError):
+                raise
         is_one = all(np.array_equal(leaf, np.broadcast_to(leaf[:1], leaf.shape)) for leaf in jax.tree.leaves(places))
         for chain in range(1 if is_one else chains):
             simple.proposal.require_start(one_of(places, chain))
 
 
 @jax.jit
-def _proposed(proposal: Proposal, key: Key, position: Position) -> Any:
-    """Never run: what the noise of a proposal looks like is found once for each kind."""
-    return proposal.noise(key, position)
+def _proposed(proposal: Proposal, key: Key, position: Position) -> None:
+    """Never run: what a proposal makes of a position is found once for each kind."""
+    candidate, _ = proposal(proposal.noise(key, position), position)
+    require_alike(candidate, position)
+
+
+def _propose(proposal: Proposal, position: Position) -> None:
+    """The same with numbers."""
+    noise = to_host(proposal.noise(random.seeded(PROBE_SEED), position))
+    candidate, _ = hosted(proposal)(noise, position)
+    require_alike(candidate, position)
 
 
 def _require_promises(kernel: Kernel, positions: Position) -> None:
@@ -110,7 +127,7 @@ def _require_promises(kernel: Kernel, positions: Position) -> None:
         simple.ratio.require_start(key, simple.proposal, place)
 
 
-def _name(kernel: Any, position: Position) -> str:
+def _name(kernel: Simple, position: Position) -> str:
     return kernel.ratio.remembered_name
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from lockstep.core.types import Tree
 from lockstep.engine.thinning import Thinning
 from lockstep.engine.totals import Totals
 from lockstep.storage.errors import DamagedError
@@ -33,7 +34,7 @@ class Point(NamedTuple):
     witness: Witness | None = None
 
 
-def require_alike(there: Any, here: Any, directory: Path | None) -> None:
+def require_alike(there: Tree, here: Tree, directory: Path | None) -> None:
     """Refuse leaves of infos that a directory holds, if they are not of this kernel."""
     if there is not None and here is not None:
         shapes = [[(leaf.shape, leaf.dtype) for leaf in leaves] for leaves in (there, here)]

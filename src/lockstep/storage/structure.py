@@ -11,15 +11,15 @@ import jax
 from lockstep.core.kernel import Info
 from lockstep.core.trees import is_named, key_of
 from lockstep.core.types import Key, Tree
-from lockstep.coupling.infos import CoupledInfo, ShadowedInfo
+from lockstep.coupling.infos import CoupledInfo, LaggedInfo, ShadowedInfo
 from lockstep.coupling.pair import Pair
 
 LEAF = "array"
-KNOWN = {kind.__name__: kind for kind in (Pair, Info, CoupledInfo, ShadowedInfo)}
+KNOWN = {kind.__name__: kind for kind in (Pair, Info, CoupledInfo, ShadowedInfo, LaggedInfo)}
 
 
 def encode(tree: Tree) -> Any:
-    """The structure of a tree. Nodes of a type that only their program knows become mappings by name."""
+    """The structure of a tree. Nodes of a type that only their program knows become named tuples or mappings."""
     if tree is None:
         return None
     if jax.tree_util.all_leaves([tree]):
@@ -33,7 +33,10 @@ def encode(tree: Tree) -> Any:
         return {"named": name, "fields": fields, "type": "lockstep" if type(tree) is KNOWN.get(name) else "own"}
     if type(tree) in (list, tuple):
         return {"list" if isinstance(tree, list) else "tuple": [encode(child) for child in tree]}
-    found = {"mapping": [[key_name(path[-1]), node] for (path, _), node in zip(children, inner, strict=True)]}
+    fields = [[key_name(path[-1]), node] for (path, _), node in zip(children, inner, strict=True)]
+    if fields and all(isinstance(path[-1], jax.tree_util.GetAttrKey) for path, _ in children):
+        return {"named": type(tree).__name__, "fields": fields, "type": "own"}
+    found = {"mapping": fields}
     is_dict = type(tree) is dict and all(type(key) in (str, int) for key in tree)
     return found | {"type": "dict"} if is_dict else found
 

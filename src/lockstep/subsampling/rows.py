@@ -29,7 +29,7 @@ class Files:
     def __init__(self, arrays: Any) -> None:
         self.arrays = arrays
 
-    def take(self, indices: Any) -> Any:
+    def take(self, indices: Array) -> Any:
         """The rows of an array of indices of any shape."""
         indices = np.asarray(indices)
         order = np.argsort(indices, axis=None)
@@ -149,7 +149,7 @@ def as_rows(data: Tree) -> Rows:
         return Rows(jax.tree.map(jnp.asarray, data), size)
 
 
-def draw_indices(key: Key, size: int, cumulative: Any, shape: Shape) -> Array:
+def draw_indices(key: Key, size: int, cumulative: Array, shape: Shape) -> Array:
     """Row numbers, equally likely or with given cumulative probabilities."""
     if cumulative is None:
         return random.below(key, size, shape)

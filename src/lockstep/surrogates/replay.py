@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from lockstep.core import flat, random
+from lockstep.core.kernel import Simple
 from lockstep.core.precision import canonical, double_precision
 from lockstep.core.sampled import Sampled
 from lockstep.core.types import Array, Key, Position
@@ -49,7 +50,7 @@ def replayed(run: Sampled) -> Proposed:
 
 
 @functools.partial(jax.jit, static_argnames="cells")
-def _candidates(kernel: Any, keys: Key, here: Position, first: Array, cells: int) -> tuple[Position, Array]:
+def _candidates(kernel: Simple, keys: Key, here: Position, first: Array, cells: int) -> tuple[Position, Array]:
     """Candidates and log proposal ratios of the steps from ``first`` on, with leading axes (chains, steps)."""
     start = jax.tree.map(lambda leaf: leaf[0, 0], here)
 

@@ -29,7 +29,7 @@ class Submitting(Protocol):
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None: ...
 
 
-Workforce: TypeAlias = Submitting | int  # what users give as executor; a number is one of processes
+Workforce: TypeAlias = Submitting | int | None  # what users give as executor; a number is one of processes
 
 
 class Workers:

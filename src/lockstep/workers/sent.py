@@ -33,7 +33,7 @@ def received(data: bytes) -> Any:
 class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
     """Functions are pickled apart: a worker makes one object of equal ones, and kernels that share it one program."""
 
-    def persistent_id(self, part: Any) -> bytes | None:
+    def persistent_id(self, part: object) -> bytes | None:
         return cloudpickle.dumps(part) if isinstance(part, types.FunctionType) else None
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from lockstep.core.sampled import Sampled
-from lockstep.coupling.infos import Marked
+from lockstep.coupling.infos import Marked, kind_of
 from lockstep.coupling.names import Component, components
 from lockstep.engine.bad_ratios import infos
 
@@ -30,7 +30,7 @@ def plots(run: Sampled) -> dict[str, Any]:
         "draws": run.draws,
         "chains": run.chains,
         "thin": run.thin,
-        "kind": run.info.kind if isinstance(run.info, Marked) else "single",
+        "kind": kind_of(run.info),
         "components": [_component(component, points) for component in shown],
         "acceptance": [_packed(_windows(leg.is_accepted, run.thin)) for leg in infos(run.info)],
         "separation": _separation(run),

@@ -223,7 +223,7 @@ const drawReport = (data, before = null) => {
   };
 
   const acceptance = (parent) => {
-    const names = { single: [""], coupled: ["first chain", "second chain"], shadowed: ["exact", "approximate"] }[data.kind];
+    const names = { single: [""], coupled: ["first chain", "second chain"], lagged: ["first chain", "second chain"], shadowed: ["exact", "approximate"] }[data.kind];
     const windows = numbers(data.acceptance[0][0]).length, width = data.draws / windows;
     const caption = `Share of accepted candidates in ${windows} windows${names.length > 1 ? `: ${names[0]} solid, ${names[1]} dashed` : ""}`;
     plot(parent, caption, "Acceptance along the run", 150, true, (frame) => {

@@ -13,7 +13,9 @@ from lockstep.core.arguments import path_of, require_run
 from lockstep.core.parts import show
 from lockstep.core.sampled import Sampled
 from lockstep.core.version import __version__
+from lockstep.coupling.infos import kind_of
 from lockstep.coupling.names import components
+from lockstep.coupling.pair import legs
 from lockstep.results.convergence import is_suspicious
 from lockstep.results.report.content import MOST_COMPONENTS, plots
 from lockstep.results.report.html import base_style, definitions, items, resource
@@ -21,6 +23,12 @@ from lockstep.results.table import number
 from lockstep.storage.archive import commit, make_directory
 
 MOST_ROWS = 200
+TITLES = {
+    "single": "A run",
+    "coupled": "Two coupled chains",
+    "shadowed": "An exact chain and its shadow",
+    "lagged": "Lagged pairs of chains",
+}
 
 
 def write_report(run: Sampled, path: str | PathLike[str]) -> Path:
@@ -77,17 +85,14 @@ def texts(run: Any) -> dict[str, str]:
 
 
 def _title(run: Sampled) -> str:
-    names = {"Coupled": "Two coupled chains", "Shadowed": "An exact chain and its shadow"}
-    return names.get(type(run.kernel).__name__, "A run") + " in Lockstep"
+    return TITLES[kind_of(run.info)] + " in Lockstep"
 
 
 def _lead(run: Sampled) -> str:
     thinned = f", thinned by {run.thin}" if run.thin > 1 else ""
-    pairs = "pairs of chains" if type(run.info).__name__ == "CoupledInfo" else "chains"
-    return (
-        f"{run.chains} {pairs if run.chains > 1 else pairs.replace('chains', 'chain').replace('pairs', 'pair')} × "
-        f"{run.draws:,} draws{thinned}; acceptance {run.acceptance:.2f}."
-    )
+    one, several = ("pair of chains", "pairs of chains") if len(legs(run.walked)) > 1 else ("chain", "chains")
+    many = f"{run.chains} {one if run.chains == 1 else several}"
+    return f"{many} × {run.draws:,} draws{thinned}; acceptance {run.acceptance:.2f}."
 
 
 def _table(table: Any) -> str:
