@@ -72,8 +72,8 @@ def test_parts_are_asked_what_they_do_and_not_for_their_class():
 
 def test_a_ladder_of_classes_is_seen_and_a_refusal_is_none():
     names = {"RandomWalk": lockstep.RandomWalk, "Finite": lockstep.Finite, "Proposal": lockstep.Proposal}
-    ladder = "def f(p):\n    if isinstance(p, RandomWalk):\n        return 1\n    return isinstance(p, (Finite, int))"
-    refusal = "def f(p):\n    if not isinstance(p, Finite):\n        raise TypeError(p)\n    return isinstance(p, Proposal)"
+    ladder = "if isinstance(p, RandomWalk):\n    q = 1\nelse:\n    q = isinstance(p, (Finite, int))"
+    refusal = "if not isinstance(p, Finite):\n    raise TypeError(p)\nq = isinstance(p, Proposal)"
     assert list(classes_asked_for(ladder, names.get)) == ["RandomWalk", "Finite"]
     assert not list(classes_asked_for(refusal, names.get))
 
