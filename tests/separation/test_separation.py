@@ -186,6 +186,21 @@ def test_coupled_walks_tell_the_first_passage_and_not_the_return_time():
     assert pair.tau == pytest.approx(shadow.tau, abs=5 * np.hypot(pair.tau_se, shadow.tau_se))
 
 
+def test_of_walks_that_separate_for_good_all_is_told_of_tau_and_nothing_of_rho():
+    few = summary(ls.sample(ls.Coupled(penalty(WALK), naive(WALK)), equilibrium, draws=100, chains=4, seed=1))
+    assert 0 < few.marks <= 4 and np.isnan(few.rho_1) and np.isnan(few.bound_slack)
+    low, high = few.rho_2_interval
+    assert f"τ from marks alone   too few marks; between {low:,.4g} and {high:,.4g}" in repr(few)
+    assert "τ from the starts" in repr(few)
+    assert "ρ from" not in repr(few) and "equilibrium" not in repr(few) and "nan" not in repr(few)
+
+
+def test_chains_that_never_differ_are_told_so():
+    same = ls.standard(log_density, WALK)
+    told = repr(summary(ls.sample(ls.Coupled(same, same), equilibrium, draws=50, chains=2)))
+    assert "τ from the starts    infinite, as far as this run tells" in told and "nan" not in told
+
+
 def test_the_error_of_the_share_of_identical_states():
     """Of walks that separate for good, over replicates: the reported error is the spread that is seen."""
     kernel = ls.Coupled(penalty(WALK), naive(WALK))

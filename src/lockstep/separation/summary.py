@@ -31,10 +31,12 @@ class Separation:
     rho_2
         The same from the return times: updates a mark. NaN if there are too few marks, see ``rho_2_interval``.
     rho_2_interval
-        A 95 % interval for the mean return time from the number of marks alone.
+        A 95 % interval for the updates a mark, from the number of marks alone: the mean return time, or τ where two
+        chains never became equal again.
     tau
         Mean time to separation from equilibrium, from the waits of all states of the run for the next mark; NaN if
-        there are fewer than five marks a chain (`first_passage` measures it directly).
+        there are fewer than five marks a chain (`first_passage` measures it directly). Of two chains that never became
+        equal again it is the time from their starts, and ρ is NaN.
     marks, updates
         How many separations there were, and in how many updates (while the chains were equal).
     identical_fraction
@@ -91,13 +93,17 @@ class Separation:
 
     def _lines(self) -> Iterator[str]:
         low, high = self.rho_2_interval
-        if not np.isnan(self.rho_1):
+        is_parted = np.isnan(self.rho_1)  # for good, so that all is said of τ
+        if not is_parted:
             yield f"  ρ from gaps          {_pm(self.rho_1, self.rho_1_se)}"
         if not np.isnan(self.rho_2):
             yield f"  ρ from return times  {_pm(self.rho_2, self.rho_2_se)}"
         elif self.marks < FEWEST_MARKS:
-            yield f"  ρ from return times  too few marks; between {low:,.4g} and {high:,.4g} (95 %)"
-        if not np.isnan(self.tau):
+            which = "τ from marks alone " if is_parted else "ρ from return times"
+            yield f"  {which}  too few marks; between {low:,.4g} and {high:,.4g} (95 %)"
+        if is_parted:
+            yield f"  τ from the starts    {_pm(self.tau, self.tau_se)}   (no ρ: never equal again)"
+        elif not np.isnan(self.tau):
             yield f"  τ from equilibrium   {_pm(self.tau, self.tau_se)}   (2τ - ρ - 1 = {self.bound_slack:.3g})"
         elif np.isnan(self.identical_fraction):
             yield "  τ from equilibrium   too few marks a chain; run longer, or use first_passage"
@@ -241,4 +247,4 @@ def _poisson_interval(count: int, updates: int) -> tuple[float, float]:
 
 
 def _pm(value: float, error: float) -> str:
-    return f"{value:,.5g} ± {error:,.2g}"
+    return f"{value:,.5g} ± {error:,.2g}" if np.isfinite(value) else "infinite, as far as this run tells"
