@@ -1,8 +1,16 @@
-"""What the first run of a process compiles: few programs, and the noise of a block is traced once."""
+"""What a first run compiles: few programs, the noise of a block is traced once, and a second run compiles nothing."""
 
 import json
 import subprocess
 import sys
+
+import jax
+import numpy as np
+import pytest
+import registry
+from covering import chosen
+
+import lockstep as ls
 
 FIRST_RUN = """
 import json, sys
@@ -49,6 +57,31 @@ def test_the_first_run_of_a_process_compiles_few_programs_and_the_second_none():
     assert traces == 2  # of the start, and of a block
     assert found["second"] == found["first"]
     assert not found["large"]  # which would take longer to import than all of Lockstep
+
+
+@pytest.fixture
+def compiled():
+    """The programs that are compiled, or loaded, while a test runs."""
+    found = []
+
+    def listen(name, seconds, **about):
+        if name.endswith("backend_compile_duration"):
+            found.append(about.get("fun_name"))
+
+    jax.monitoring.register_event_duration_secs_listener(listen)
+    yield found
+    jax.monitoring.unregister_event_duration_listener(listen)
+
+
+@pytest.mark.parametrize("case", chosen(registry.CASES, {"TunaMH", "Poisson product", "tempering"}))
+def test_a_second_run_of_a_kernel_compiles_nothing(case, compiled):
+    """Nor do the looks at its promises before a run: those at bounds took longer than the run itself."""
+    kernel = case.make(registry.PROPOSALS["hastings"])
+    ls.sample(kernel, np.array(2), draws=20, chains=2, seed=1, progress=False)
+    assert compiled
+    compiled.clear()
+    ls.sample(kernel, np.array(2), draws=20, chains=2, seed=2, progress=False)
+    assert not compiled
 
 
 IMPORT = """

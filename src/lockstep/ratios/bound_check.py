@@ -48,28 +48,20 @@ def is_asymmetric(there: Array, back: Array) -> Array:
 
 def require_bound(minibatch: Tree, position: Position, candidates: Position, is_two_way: bool) -> None:
     """Refuse a bound that does not hold between a position and some candidates (a leading axis)."""
-    there = jax.vmap(minibatch.distance, in_axes=(None, 0))(position, candidates)
-    back = jax.vmap(minibatch.distance, in_axes=(0, None))(candidates, position)
+    rows = _rows(np.asarray(minibatch.coefficients))
+    there, back, changes, bounds = map(np.asarray, _looks(minibatch, rows, position, candidates))
     if not np.all((there >= 0) & (there < np.inf)):
-        pair = int(np.argmin(np.asarray((there >= 0) & (there < np.inf))))
+        pair = int(np.argmin((there >= 0) & (there < np.inf)))
         raise ValueError(
             f"distance of the bound is {there[pair]} from {describe(position)} to "
             f"{describe(one_of(candidates, pair))}; it must be finite and not negative"
         )
     if is_two_way and np.any(is_asymmetric(there, back)):
-        pair = int(np.argmax(np.asarray(is_asymmetric(there, back))))
+        pair = int(np.argmax(is_asymmetric(there, back)))
         raise ValueError(
             f"distance of the bound is {there[pair]:.6g} from {describe(position)} to "
             f"{describe(one_of(candidates, pair))}, but {back[pair]:.6g} back; it must be the same in both directions"
         )
-    rows = jnp.asarray(_rows(np.asarray(minibatch.coefficients)))
-
-    def of_pair(candidate: Position, size: Array) -> tuple[Array, Array]:
-        change, slack = jax.vmap(lambda index: _change(minibatch, index, position, candidate))(rows)
-        bounds = minibatch.coefficients[rows] * size
-        return jnp.abs(change), bounds * (1 + SLACK) + slack
-
-    changes, bounds = (np.asarray(found) for found in jax.jit(jax.vmap(of_pair))(candidates, there))
     is_beyond = changes > bounds
     if is_beyond.any():
         worst = np.argmax(np.where(is_beyond, changes - bounds, -np.inf))
@@ -101,6 +93,18 @@ def require_few_rows(rates: Any, size: int, which: str) -> None:
             f"the bound, rescale the features, or take smaller steps"
         )
     warn(f"bound: {told}")
+
+
+@jax.jit
+def _looks(minibatch: Tree, rows: Array, position: Position, candidates: Position) -> tuple[Array, Array, Array, Array]:
+    """To each candidate, and back: the distances, and of all these rows the change there and what it may be."""
+
+    def of_pair(candidate: Position) -> tuple[Array, Array, Array, Array]:
+        there, back = minibatch.distance(position, candidate), minibatch.distance(candidate, position)
+        change, slack = jax.vmap(lambda index: _change(minibatch, index, position, candidate))(rows)
+        return there, back, jnp.abs(change), minibatch.coefficients[rows] * there * (1 + SLACK) + slack
+
+    return jax.vmap(of_pair)(candidates)
 
 
 def _change(minibatch: Tree, index: Array, position: Position, candidate: Position) -> tuple[Array, Array]:
