@@ -135,32 +135,21 @@ class Randomized(Ratio):
         noise_base, noise_x = noise
         x = self.randomization.sample(noise_x, position, candidate)
         weight = self.randomization.log_weight(x, position, candidate)
-        decision = self._weighed(noise_base, position, memory, candidate, log_proposal_ratio, weight)
+        is_number = weight == weight
+        # The weight goes through the base as the proposal ratio does: the universal rule has both inside its minimum.
+        if self.base is None:
+            decision = Decision(log_proposal_ratio + weight, memory)
+        elif type(is_number) is FLAG and is_number:  # interpreted: no need to choose
+            decision = self.base(noise_base, position, memory, candidate, log_proposal_ratio + weight)
+        else:
+            log_proposal_ratio = log_proposal_ratio + choose(is_number, weight, 0.0)
+            log_ratio, *rest = self.base(noise_base, position, memory, candidate, log_proposal_ratio)
+            # Where the base forbids the candidate, a weight that cannot be computed there does not matter.
+            decision = Decision(choose(is_number | (log_ratio == -np.inf), log_ratio, np.nan), *rest)
         if not self.randomization.can_be_violated:
             return decision
         is_violated = decision.is_violated | self.randomization.is_violated(x, position, candidate)
         return decision._replace(is_violated=is_violated)
-
-    def _weighed(
-        self,
-        noise_base: Any,
-        position: Position,
-        memory: Memory,
-        candidate: Position,
-        log_proposal_ratio: Array,
-        weight: Array,
-    ) -> Decision:
-        """The ratio of the base, with the weight of x."""
-        if self.base is None:
-            return Decision(log_proposal_ratio + weight, memory)
-        # The weight goes through the base as the proposal ratio does: the universal rule has both inside its minimum.
-        is_number = weight == weight
-        if type(is_number) is FLAG and is_number:  # interpreted: no need to choose
-            return self.base(noise_base, position, memory, candidate, log_proposal_ratio + weight)
-        log_proposal_ratio = log_proposal_ratio + choose(is_number, weight, 0.0)
-        log_ratio, *rest = self.base(noise_base, position, memory, candidate, log_proposal_ratio)
-        # Where the base forbids the candidate, a weight that cannot be computed there does not matter.
-        return Decision(choose(is_number | (log_ratio == -np.inf), log_ratio, np.nan), *rest)
 
     def probe(self, noise: Tree, position: Position, candidates: Position) -> Iterator[Probed]:
         if self.base is not None:
