@@ -20,13 +20,6 @@ FAULTS = {
     ("separation/summary.py", "separation/test_separation.py::test_chains_that_never_differ_are_told_so"): [
         (' if np.isfinite(value) else "infinite, as far as this run tells"', ""),
     ],
-    # --- compiled anew in every run
-    ("ratios/bound_check.py", "sampling/test_first_run.py::test_a_second_run_of_a_kernel_compiles_nothing[TunaMH]"): [
-        (
-            "_looks(minibatch, rows, position, candidates))",
-            "jax.jit(lambda *a: _looks(*a))(minibatch, rows, position, candidates))",
-        ),
-    ],
     ("host/callback.py", f"{HOST}::test_a_failed_batch_of_one_thread_never_becomes_a_number"): [
         (
             "            raise _marked(error) from error\n",
@@ -166,6 +159,13 @@ FAULTS = {
         (
             '    raise TypeError(f"{name} is {value!r}; it must be True{',
             '    return False\n    raise TypeError(f"{name} is {value!r}; it must be True{',
+        ),
+    ],
+    # --- compiled anew in every run
+    ("ratios/bound_check.py", "sampling/test_first_run.py::test_a_second_run_of_a_kernel_compiles_nothing[TunaMH]"): [
+        (
+            "_looks(minibatch, rows, position, candidates))",
+            "jax.jit(lambda *a: _looks(*a))(minibatch, rows, position, candidates))",
         ),
     ],
 }

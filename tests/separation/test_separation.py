@@ -191,14 +191,15 @@ def test_of_walks_that_separate_for_good_all_is_told_of_tau_and_nothing_of_rho()
     assert 0 < few.marks <= 4 and np.isnan(few.rho_1) and np.isnan(few.bound_slack)
     low, high = few.rho_2_interval
     assert f"τ from marks alone   too few marks; between {low:,.4g} and {high:,.4g}" in repr(few)
-    assert "τ from the starts" in repr(few)
+    assert "τ from the starts" in repr(few) and "never equal again" in repr(few)
     assert "ρ from" not in repr(few) and "equilibrium" not in repr(few) and "nan" not in repr(few)
 
 
 def test_chains_that_never_differ_are_told_so():
     same = ls.standard(log_density, WALK)
     told = repr(summary(ls.sample(ls.Coupled(same, same), equilibrium, draws=50, chains=2)))
-    assert "τ from the starts    infinite, as far as this run tells" in told and "nan" not in told
+    assert "τ from the starts    infinite, as far as this run tells" in told
+    assert "nan" not in told and "again" not in told
 
 
 def test_the_error_of_the_share_of_identical_states():

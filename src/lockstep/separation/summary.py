@@ -93,7 +93,7 @@ class Separation:
 
     def _lines(self) -> Iterator[str]:
         low, high = self.rho_2_interval
-        is_parted = np.isnan(self.rho_1)  # for good, so that all is said of τ
+        is_parted = np.isnan(self.rho_1)  # for good, or not yet, so that all is said of τ
         if not is_parted:
             yield f"  ρ from gaps          {_pm(self.rho_1, self.rho_1_se)}"
         if not np.isnan(self.rho_2):
@@ -102,7 +102,8 @@ class Separation:
             which = "τ from marks alone " if is_parted else "ρ from return times"
             yield f"  {which}  too few marks; between {low:,.4g} and {high:,.4g} (95 %)"
         if is_parted:
-            yield f"  τ from the starts    {_pm(self.tau, self.tau_se)}   (no ρ: never equal again)"
+            why = "   (no ρ: never equal again)" if self.marks else ""
+            yield f"  τ from the starts    {_pm(self.tau, self.tau_se)}{why}"
         elif not np.isnan(self.tau):
             yield f"  τ from equilibrium   {_pm(self.tau, self.tau_se)}   (2τ - ρ - 1 = {self.bound_slack:.3g})"
         elif np.isnan(self.identical_fraction):
