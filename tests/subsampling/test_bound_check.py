@@ -120,3 +120,23 @@ def test_distances():
         assert is_asymmetric(jnp.nan, 1.0)
         found = [bool(is_usable(*pair)) for pair in ((0.0, 0.0), (-1.0, 1.0), (jnp.nan, 1.0), (1.0, 1e9), (1.0, 1e7))]
     assert found == [True, False, False, False, True]
+
+
+@pytest.mark.parametrize("make", [ls.tunamh, ls.poisson_product])
+@pytest.mark.parametrize("boxed", ["log_prior", "log_likelihood", "distance", "row"])
+def test_black_boxes_are_refused_by_name(make, boxed):
+    """Rows arrive in a loop of compiled code, whose number nobody knows before."""
+
+    def given(name, function):
+        return ls.blackbox(function) if name == boxed else function
+
+    def row_bound(row):
+        return 0.5 * abs(row)
+
+    def distance(position, candidate):
+        return abs(candidate - position)
+
+    bound = ls.subsampling.Bound(given("row", row_bound), given("distance", distance))
+    log_prior, log_likelihood = given("log_prior", lambda t: -(t**2)), given("log_likelihood", lambda t, row: t * row)
+    with pytest.raises(TypeError, match=r"runs in compiled code alone, where blackbox.* cannot be called"):
+        make(log_prior, log_likelihood, np.ones(10), bound)

@@ -15,6 +15,7 @@ from lockstep.core.precision import canonical, double_precision
 from lockstep.core.proposal import Proposal
 from lockstep.core.types import Array, Position, Tree
 from lockstep.estimators.subsample import Subsample, subsample as subsample_estimator
+from lockstep.host.boxes import boxes, is_interpreted
 from lockstep.host.functions import Wrapped
 from lockstep.host.prior import require_order
 from lockstep.kernels.delayed import Delayed
@@ -138,6 +139,12 @@ def exact_minibatch(
     if isinstance(bound, type) or not isinstance(bound, RowBound):
         raise TypeError(
             f"bound of {which} is {bound!r}; it must be a bound such as ls.subsampling.logistic(lambda row: row['x'])"
+        )
+    given = (log_prior, log_likelihood, bound, proposal)
+    if is_interpreted(given):
+        raise TypeError(
+            f"{which} runs in compiled code alone, where {boxes(given)[0]!r} cannot be called; write log_prior, "
+            f"log_likelihood, the bound and the proposal with jax.numpy"
         )
     name = check_proposal(proposal)
     estimator = subsample_estimator(log_prior, log_likelihood, data, 1, control)
